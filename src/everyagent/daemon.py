@@ -26,7 +26,7 @@ from everyagent.api.owner_token import OwnerToken
 from everyagent.api.proxies import TrustedProxies
 from everyagent.api.server import TlsListener, listen, serve
 from everyagent.background import keep_running
-from everyagent.clock import Clock, SystemClock
+from everyagent.clock import Clock, ClusterClock, SystemClock
 from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices, retention
 from everyagent.lazy_managed import LazyManaged
 from everyagent.log.log import Charge
@@ -88,15 +88,17 @@ async def sessions_of(
     """Open the sessions of a data folder and recover them. On exit, all agents are stopped and all data is on disk.
 
     `url` is the address at which agents on this machine reach the daemon, for custom tools. `token` is what its clients
-    send: it is masked in the log. `node_url` is the address at which other nodes reach it: only in a cluster.
+    send: it is masked in the log. `node_url` is the address at which other nodes reach it: only in a cluster, where
+    the database's time replaces that of `clock`.
     """
-    clock = clock or SystemClock()
+    machine_clock = clock or SystemClock()
     prices = read_prices(settings)
     private_folder(settings.data_dir)
     vault = open_vault(settings)
-    cluster = None
+    cluster, cluster_clock = None, ClusterClock(machine_clock)
+    clock = machine_clock if node_url is None else cluster_clock
     if node_url is not None:
-        cluster = await join_cluster(settings, clock, node_url, vault.derived)
+        cluster = await join_cluster(settings, cluster_clock, node_url, vault.derived)
     storage = cluster or await open_log(settings, clock)
     log = WorkspaceLog(storage)
     try:
@@ -114,7 +116,7 @@ async def sessions_of(
                 added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
                 isolation=isolation,
             )
-            runners = RunnerSessions(log.records, vault, settings.runner_lease)
+            runners = RunnerSessions(log.records, vault, settings.runner_lease, clock)
             services = Services(
                 folder=settings.data_dir,
                 records=log.records,
@@ -217,6 +219,7 @@ async def sessions_of(
                     take_up=take_up,
                     refresh=refresh,
                     live_sessions=lambda: sum(actor.live for actor in supervisor.actors()),
+                    shared_clock=cluster_clock,
                 )
                 supervisor.release = cluster.release
                 keys.changed.append(lambda: cluster.announce("keys_changed"))

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO
 
 from everyagent import __version__
-from everyagent.clock import Clock
+from everyagent.clock import Clock, ClusterClock
 from everyagent.cluster.lease import LEASE_SECONDS
 from everyagent.config import ConfigError, Settings
 from everyagent.errors import BlobsUnavailable, BusUnavailable, StoreUnavailable
@@ -39,19 +39,24 @@ async def open_log(settings: Settings, clock: Clock) -> Log:
         return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
 
 
-async def join_cluster(settings: Settings, clock: Clock, url: str, derived: Callable[[bytes], bytes]) -> "ClusterLog":
-    """Opens a store that other daemons share, as a node that they reach at `url`. Raises `ConfigError`.
+async def join_cluster(
+    settings: Settings, clock: ClusterClock, url: str, derived: Callable[[bytes], bytes]
+) -> "ClusterLog":
+    """Opens a store that other daemons share, as a node that they reach at `url`, and sets the clock.
+
+    Raises `ConfigError`.
 
     `derived` makes keys for a purpose, the same ones on all nodes.
     """
     assert settings.store is not None
     with _explained():
         from everyagent.log.postgres.cluster_log import ClusterLog
-        from everyagent.log.postgres.nodes import NodeAddress, PostgresMembership
+        from everyagent.log.postgres.nodes import NodeAddress, PostgresMembership, read_time
 
         if settings.bus is not None:
             await _check_bus(settings.bus)
         outside = _blob_store(settings.blobs)
+        clock.set(await read_time(settings.store))
         log = await ClusterLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
         address = NodeAddress(
             name=socket.gethostname(),

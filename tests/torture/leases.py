@@ -15,6 +15,7 @@ from typing import TypeVar
 import anyio
 from structlog.testing import capture_logs
 
+from everyagent.clock import ClusterClock
 from everyagent.cluster.lease import LEASE_SECONDS
 from everyagent.cluster.node import Node
 from everyagent.errors import LogFenced, StoreUnavailable
@@ -28,6 +29,8 @@ SESSIONS = 5
 FAULTS = 4
 #: A dead node's sessions have another owner after so many seconds.
 TAKEN_OVER_SECONDS = 15.0
+#: The clock of a node is set by each of its heartbeats, whose answer travels for less than this.
+CLOCK_SECONDS = 1.0
 T = TypeVar("T")
 _KINDS = ("crash", "pause", "cut", "outage")
 
@@ -54,6 +57,18 @@ class _VirtualSelector(selectors.SelectSelector):
             assert timeout is not None, "everything waits for ever"
             self._loop.now += timeout
         return found
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class _SkewedClock:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def micros(self) -> int:
+        return int((_loop_time() + self._seconds) * 1e6)
 
 
 class Database:
@@ -118,7 +133,8 @@ def _info(node_id: str, lease_seconds: float) -> NodeInfo:
 class SimulatedNode:
     """A node: its `Membership`, its log and its sessions, between a real `Node` and the database."""
 
-    def __init__(self, database: Database, chance: random.Random, peers: "list[SimulatedNode]") -> None:
+    def __init__(self, database: Database, chance: random.Random, peers: "list[SimulatedNode]", skew: float) -> None:
+        """`skew` is the clock of its machine against that of the loop, in seconds."""
         self.news: list[Callable[[News], None]] = []
         self.node_id = ""
         self.held: dict[int, tuple[int, int]] = {}
@@ -128,6 +144,8 @@ class SimulatedNode:
         self._database = database
         self._chance = chance
         self._peers = peers
+        self._skew = skew
+        self.clock: ClusterClock | None = None
         self.crash: Callable[[], None] = lambda: None
 
     @property
@@ -143,6 +161,9 @@ class SimulatedNode:
 
     async def run(self) -> None:
         self.news.clear()
+        clock = ClusterClock(_SkewedClock(self._skew), elapsed=_loop_time)
+        clock.set(await self._ask(lambda: int(self._database.time() * 1e6)))
+        self.clock = clock
         await self.join()
         node = Node(
             self,
@@ -151,7 +172,8 @@ class SimulatedNode:
             take_up=self._take_up,
             refresh=self._nothing,
             live_sessions=lambda: len(self.held),
-            clock=lambda: asyncio.get_running_loop().time(),
+            shared_clock=clock,
+            clock=_loop_time,
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(node.run)
@@ -239,7 +261,9 @@ class Simulation:
         self.chance = random.Random(seed)
         self.database = Database(self.chance.choice((0.0, 3600.0, -3600.0)))
         self.nodes: list[SimulatedNode] = []
-        self.nodes += [SimulatedNode(self.database, self.chance, self.nodes) for _ in range(NODES)]
+        for _ in range(NODES):
+            skew = self.chance.choice((0.0, 3600.0, -3600.0))
+            self.nodes.append(SimulatedNode(self.database, self.chance, self.nodes, skew))
         self.faults: Counter[str] = Counter()
         #: Seconds until the sessions of the first dead node had another owner; the others had long been there.
         self.first = 0.0
@@ -314,6 +338,9 @@ class Simulation:
             writers = {epoch: {writer for at, writer in events if at == epoch} for epoch in epochs}
             assert all(len(each) == 1 for each in writers.values()), f"session {session}: two writers in an epoch"
         for node in self.nodes:
+            assert node.clock is not None
+            wrong = abs(node.clock.micros() / 1e6 - self.database.time())
+            assert wrong < CLOCK_SECONDS, f"the clock of {node.node_id} is {wrong:.1f} seconds wrong"
             for session, (epoch, _) in node.held.items():
                 assert epoch == self.database.epochs[session], f"{node.node_id} still runs session {session}"
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import anyio
 
+from everyagent.clock import ClusterClock
 from everyagent.cluster.lease import LeasePolicy
 from everyagent.errors import EveryagentError
 from everyagent.log.fanout import News
@@ -40,7 +41,8 @@ class NodeLog(Protocol):
 class Node:
     """`abandon` ends the agents of this node; `take_up` loads unfinished sessions that have no owner.
 
-    `refresh` reads what other nodes may have changed. `key` signs forwarded requests.
+    `refresh` reads what other nodes may have changed. `key` signs forwarded requests. `shared_clock` is set by each
+    heartbeat; `clock` is this machine's, and never set.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Node:
         take_up: Callable[[], Awaitable[None]],
         refresh: Callable[[], Awaitable[None]],
         live_sessions: Callable[[], int],
+        shared_clock: ClusterClock,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.key = key
@@ -64,7 +67,8 @@ class Node:
         self._live_sessions = live_sessions
         self._clock = clock
         self._policy = LeasePolicy()
-        self._clock_at = (0, 0.0)
+        self._shared_clock = shared_clock
+        self._beaten_at = 0.0
         self._orphans = anyio.Event()
         self._stale = anyio.Event()
         self._left = False
@@ -87,12 +91,11 @@ class Node:
 
     def database_time(self) -> int:
         """The database's clock, in microseconds, as far as this node knows it."""
-        micros, at = self._clock_at
-        return micros + int((self._clock() - at) * 1e6)
+        return self._shared_clock.micros()
 
     def living(self, node_id: str, since: float) -> bool:
         """False if a heartbeat after `since`, on the monotonic clock, did not find the node."""
-        return self._clock_at[1] <= since or any(node.node_id == node_id for node in self.nodes)
+        return self._beaten_at <= since or any(node.node_id == node_id for node in self.nodes)
 
     async def elsewhere(self, session_id: str) -> Owner | None:
         """The other living node that owns the session, if there is one."""
@@ -138,7 +141,8 @@ class Node:
                 self._log.announce("node_left")
 
     def _beaten(self, beat: Beat, asked: float, *, look: bool) -> float:
-        self._clock_at = (beat.now, self._clock())
+        self._beaten_at = self._clock()
+        self._shared_clock.set(beat.now, within=self._beaten_at - asked)
         left = {node.node_id for node in self.nodes} - {node.node_id for node in beat.nodes}
         self.nodes = beat.nodes
         for node_id in beat.removed:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from everyagent.agents.adapter import Adapter
-from everyagent.clock import SystemClock
+from everyagent.clock import Clock, SystemClock
 from everyagent.errors import UnsupportedChoice
 from everyagent.log.log import Input, SessionRecord
 from everyagent.log.records import Records
@@ -28,10 +28,17 @@ class RunnerSessions:
     `lease` is the time in seconds for which a runner may be disconnected.
     """
 
-    def __init__(self, records: Records | None = None, vault: SecretVault | None = None, lease: float = 0.0) -> None:
+    def __init__(
+        self,
+        records: Records | None = None,
+        vault: SecretVault | None = None,
+        lease: float = 0.0,
+        clock: Clock | None = None,
+    ) -> None:
         self._records = records
         self._vault = vault
         self._lease = lease
+        self._clock = clock or SystemClock()
         self._loaded: Runners | None = None
 
     @property
@@ -43,7 +50,7 @@ class RunnerSessions:
             from everyagent.remote.runners import Runners
 
             keys = RunnerKeys(self._records, self._vault.seal, self._vault.unseal)
-            self._loaded = Runners(keys, SystemClock(), self._lease)
+            self._loaded = Runners(keys, self._clock, self._lease)
         return self._loaded
 
     def infos(self) -> list[RunnerInfo]:

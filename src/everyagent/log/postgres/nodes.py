@@ -128,8 +128,30 @@ class PostgresMembership:
             removed = [cast("str", row[0]) for row in rows]
         for node_id in removed:
             _cut_off(connection, node_id)
-        now = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint").fetchone()
-        return Beat(renewed is not None, removed, all_nodes(connection), cast("tuple[int]", now)[0])
+        nodes = all_nodes(connection)
+        return Beat(renewed is not None, removed, nodes, database_time(connection))
+
+
+async def read_time(url: str) -> int:
+    """The time of a database before anything else is done with it, in microseconds since 1970."""
+
+    def read() -> int:
+        database = Database(url)
+        connection = database.connect()
+        try:
+            return database_time(connection)
+        except psycopg.Error as error:
+            raise database.away(str(error).strip() or "connection lost") from error
+        finally:
+            connection.close()
+
+    return await asyncio.get_running_loop().run_in_executor(None, read)
+
+
+def database_time(connection: Connection) -> int:
+    """In microseconds since 1970."""
+    row = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint").fetchone()
+    return cast("tuple[int]", row)[0]
 
 
 def _cut_off(connection: Connection, node_id: str) -> None:
