@@ -96,6 +96,17 @@ def test_asks_files_and_ends_work_on_any_node(first: Client, second: Client, tmp
     assert missing.value.status == 404
 
 
+def test_checkpoints_and_worktrees_are_read_on_any_node(first: Client, second: Client, tmp_path: Path):
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "first")
+    first.create("kept", agent="mock", directory=str(tmp_path), worktree=True, checkpoints=True)
+    first.run_turn("kept", "[text words=1]")
+    here = wait_until(lambda: first.checkpoints("kept"))
+    assert second.checkpoints("kept") == here
+    assert second.worktree("kept") == first.worktree("kept")
+    assert second.worktree("kept").exists
+
+
 def test_a_repeated_message_has_one_effect_on_any_node(nodes: list[NodeProcess], first: Client, tmp_path: Path):
     first.create("once", agent="mock", directory=str(tmp_path))
     items = {
@@ -189,6 +200,10 @@ def tool(node: NodeProcess, name: str, **arguments: object) -> dict[str, Any]:
     result = answer.json()["result"]
     assert not result["isError"], result
     return json.loads(result["content"][0]["text"])
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True)
 
 
 def status_of(client: Client) -> int:

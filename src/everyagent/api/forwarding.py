@@ -273,14 +273,15 @@ class ForwardedAnswer:
 
 def session_of(route: Route, path: dict[str, str], scope: Scope) -> str | None:
     """The session whose owner must answer: for commands, and for files in its directory, such as its outputs."""
-    if route.path == "/anthropic/v1/files" and route.method == "GET":
-        return parse_qs(scope["query_string"].decode("latin-1")).get("scope_id", [None])[0]
-    if route.path.startswith("/v1/fs/"):
-        return getattr(decode_query(scope["query_string"], route.query), "session_id", None)
-    session_id = path.get("session_id")
-    if session_id is None or route.path.endswith("/mcp"):  # an agent calls the tools of its own node
+    reads = route.method in ("GET", "HEAD")
+    if route.path.endswith("/mcp") or (reads and not route.on_owner):  # an agent calls the tools of its own node
         return None
-    return session_id if route.method not in ("GET", "HEAD") or route.path.endswith("/image") else None
+    session_id = path.get("session_id")
+    if session_id is not None or not route.on_owner:
+        return session_id
+    if route.path == "/anthropic/v1/files":
+        return parse_qs(scope["query_string"].decode("latin-1")).get("scope_id", [None])[0]
+    return getattr(decode_query(scope["query_string"], route.query), "session_id", None)
 
 
 def unreachable() -> Unavailable:

@@ -136,7 +136,8 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     `headers` describes response headers; `takes` are the media types of an uploaded body; `error_media` are further
     media types of error responses.
     `scopes`: a key needs one of them; if there are none, any valid token will do. `turns`: it may begin a turn, which
-    costs money.
+    costs money. `on_owner`: of a cluster, only the node that owns the session can answer, because it has the session's
+    files. Methods other than GET that have a session in their path need no mark.
     """
 
     method: Method
@@ -152,6 +153,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
     public: bool = False
     scopes: tuple[Scope, ...] = ()
     turns: bool = False
+    on_owner: bool = False
 
     @property
     def name(self) -> str:
@@ -213,6 +215,7 @@ class Routes:
         public: bool = False,
         scope: Scope | tuple[Scope, ...] | UnsetType | None = UNSET,
         turns: bool = False,
+        on_owner: bool = False,
     ) -> Callable[[Callable[[Call[Q, B]], Awaitable[A]]], Callable[[Call[Q, B]], Awaitable[A]]]:
         """A GET needs the scope `read`, other methods `run`, unless a `scope` is given; None is for any token."""
         if scope is UNSET:
@@ -234,6 +237,7 @@ class Routes:
                 public=public,
                 scopes=scopes,
                 turns=turns,
+                on_owner=on_owner,
             )
             self.all.append(route)
             return handler

@@ -32,7 +32,7 @@ async def upload_file(call: Call[Nothing, Upload]) -> File:
         return await files.add(uploaded, filename, media_type, expires_in)
 
 
-@routes.add("GET", "/anthropic/v1/files")
+@routes.add("GET", "/anthropic/v1/files", on_owner=True)
 async def list_files(call: Call[FileListQuery, Nothing]) -> FilePage:
     """List files, newest first; with `scope_id`, those of a session, including its outputs."""
     return await call.managed.list_files(call.query)

@@ -60,21 +60,21 @@ class FsMove(Struct, frozen=True, kw_only=True, rename={"origin": "from"}, forbi
     overwrite: bool | None = False
 
 
-@routes.add("GET", "/v1/fs/entries", *_ERRORS)
+@routes.add("GET", "/v1/fs/entries", *_ERRORS, on_owner=True)
 async def list_entries(call: Call[OptionalPathQuery, Nothing]) -> list[FsEntry]:
     """List the entries of a directory, sorted by name."""
     directory = await _directory(call, call.query.session_id)
     return await to_thread.run_sync(directory_entries.list_directory, directory, call.query.path)
 
 
-@routes.add("GET", "/v1/fs/stat", *_ERRORS)
+@routes.add("GET", "/v1/fs/stat", *_ERRORS, on_owner=True)
 async def stat_entry(call: Call[PathQuery, Nothing]) -> FsStat:
     """Get the type, size and modification time of a file or directory."""
     directory = await _directory(call, call.query.session_id)
     return await to_thread.run_sync(directory_entries.stat_entry, directory, call.query.path)
 
 
-@routes.add("GET", "/v1/fs/file", *_ERRORS, media=("application/octet-stream",))
+@routes.add("GET", "/v1/fs/file", *_ERRORS, media=("application/octet-stream",), on_owner=True)
 async def read_file(call: Call[PathQuery, Nothing]) -> Download:
     """Download a file."""
     directory = await _directory(call, call.query.session_id)
@@ -83,7 +83,7 @@ async def read_file(call: Call[PathQuery, Nothing]) -> Download:
     return Download(_FilePieces(descriptor), "application/octet-stream", filename=name, size=status.st_size)
 
 
-@routes.add("PUT", "/v1/fs/file", *_WRITE_ERRORS, TooLarge, takes=("application/octet-stream",))
+@routes.add("PUT", "/v1/fs/file", *_WRITE_ERRORS, TooLarge, takes=("application/octet-stream",), on_owner=True)
 async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
     """Write a file atomically, and create missing parent directories."""
     directory = await _directory(call, call.query.session_id)
@@ -97,7 +97,7 @@ async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
         return FsWritten(path=printable(place.path), bytes_written=file.size)
 
 
-@routes.add("DELETE", "/v1/fs/entry", *_WRITE_ERRORS)
+@routes.add("DELETE", "/v1/fs/entry", *_WRITE_ERRORS, on_owner=True)
 async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
     """Remove a file, a link or a directory."""
     directory = await _directory(call, call.query.session_id)
@@ -105,14 +105,14 @@ async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
     return FsPath(path=await to_thread.run_sync(removing))
 
 
-@routes.add("POST", "/v1/fs/mkdir", *_WRITE_ERRORS, effect=True)
+@routes.add("POST", "/v1/fs/mkdir", *_WRITE_ERRORS, effect=True, on_owner=True)
 async def make_directory(call: Call[PathQuery, Nothing]) -> FsPath:
     """Create a directory and its missing parents."""
     directory = await _directory(call, call.query.session_id)
     return FsPath(path=printable(await to_thread.run_sync(directory.mkdir, call.query.path)))
 
 
-@routes.add("POST", "/v1/fs/move", *_WRITE_ERRORS, effect=True)
+@routes.add("POST", "/v1/fs/move", *_WRITE_ERRORS, effect=True, on_owner=True)
 async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
     """Move or rename a file or directory."""
     directory = await _directory(call, call.query.session_id)
@@ -123,7 +123,9 @@ async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
     return FsMoved(source=source, target=target)
 
 
-@routes.add("POST", "/v1/fs/upload-batch", *_WRITE_ERRORS, TooLarge, UnsupportedMedia, takes=_TAR, effect=True)
+@routes.add(
+    "POST", "/v1/fs/upload-batch", *_WRITE_ERRORS, TooLarge, UnsupportedMedia, takes=_TAR, effect=True, on_owner=True
+)
 async def upload_batch(call: Call[OptionalPathQuery, Spooled]) -> FsUnpacked:
     """Upload many files at once: unpack a tar archive, plain or gzipped, under `path`."""
     from everyagent.api.universal.tar_upload import unpack  # loaded when needed

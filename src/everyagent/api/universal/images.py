@@ -53,6 +53,7 @@ class ImageQuery(Struct, frozen=True, kw_only=True):
     OffsetOutOfRange,
     TooLarge,
     media=tuple(media for _, _, media in _MAGIC),
+    on_owner=True,
 )
 async def get_image(call: Call[ImageQuery, Nothing]) -> Response:
     """Get an image of an item, from its event or from the file that the event names. Serves only images."""

@@ -24,7 +24,7 @@ class DropQuery(Struct, frozen=True, kw_only=True):
     discard: bool = False
 
 
-@routes.add("GET", "/v1/sessions/{session_id}/worktree", SessionNotFound, NotFound, GitFailed)
+@routes.add("GET", "/v1/sessions/{session_id}/worktree", SessionNotFound, NotFound, GitFailed, on_owner=True)
 async def get_worktree(call: Call[Nothing, Nothing]) -> WorktreeState:
     """Get the worktree of a session, with what is not merged yet."""
     return await call.sessions.worktrees.state(call.path["session_id"])
