@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.postgres.proxy import Cut, cutting_proxy
@@ -10,6 +11,8 @@ from tests.postgres.server import PostgresServer
 
 from everyagent.clock import SystemClock
 from everyagent.errors import StoreUnavailable, Unavailable
+from everyagent.log.copy.ends import CopyFailed
+from everyagent.log.copy.postgres_ends import PostgresTarget
 from everyagent.log.log import Append
 from everyagent.log.postgres import PostgresLog, lease, writer
 from everyagent.log.postgres.database import Database
@@ -172,6 +175,45 @@ async def test_a_second_daemon_is_refused(postgres_url: str, tmp_path: Path, mon
         await opened(postgres_url, tmp_path)
     await log.close()
     await (await opened(postgres_url, tmp_path)).close()
+
+
+async def test_a_refused_daemon_and_a_refused_copy_change_nothing(
+    postgres: PostgresServer, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lease, "LOCK_SECONDS", 1)
+    holder = await opened(postgres_url, tmp_path)
+    await new_session(holder)
+    older = as_of_an_older_version(postgres, postgres_url)
+    with pytest.raises(StoreUnavailable, match="in use by another everyagent"):
+        await opened(postgres_url, tmp_path)
+    with pytest.raises(StoreUnavailable, match="in use by another everyagent"):
+        PostgresTarget(postgres_url)
+    assert version_of(postgres, postgres_url) == older
+    await holder.close()
+    with pytest.raises(CopyFailed, match="is not empty"):
+        PostgresTarget(postgres_url)
+    assert version_of(postgres, postgres_url) == older
+
+
+async def test_a_copy_that_was_not_finished_is_refused_before_the_migrations(
+    postgres: PostgresServer, postgres_url: str, tmp_path: Path
+):
+    await (await opened(postgres_url, tmp_path)).close()
+    older = as_of_an_older_version(postgres, postgres_url)
+    postgres.execute("CREATE TABLE copied (session bigint)", postgres_url)
+    with pytest.raises(StoreUnavailable, match="begun and not finished"):
+        await opened(postgres_url, tmp_path)
+    assert version_of(postgres, postgres_url) == older
+
+
+def as_of_an_older_version(postgres: PostgresServer, url: str) -> int:
+    """The migrations would run again. Returns the version."""
+    postgres.execute("UPDATE everyagent_schema SET version = version - 1", url)
+    return version_of(postgres, url)
+
+
+def version_of(postgres: PostgresServer, url: str) -> int:
+    return cast("int", postgres.execute("SELECT version FROM everyagent_schema", url)[0][0])
 
 
 def test_daemons_that_start_at_once_migrate_once(postgres: PostgresServer, postgres_url: str):

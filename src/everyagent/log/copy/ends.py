@@ -16,6 +16,8 @@ from everyagent.log.sql.verify import OpenBlob
 PAGE_ROWS = 200
 #: Tables whose rows the log writes in its own way.
 _GROUPED = ("events", "frames", "commits")
+#: A log with nothing in these is empty.
+FILLED = (SESSIONS, Table("records", ()), Table("audit", ()))
 
 
 class CopyFailed(EveryagentError, code="copy_failed"): ...
@@ -115,8 +117,8 @@ class Target(End):
     def begin(self, source: Source) -> dict[int, bytes]:
         """Digests of the sessions that an earlier copy from the same source has copied. Raises `CopyFailed`."""
         if not self._is_begun():
-            if any(self.count(table) for table in (SESSIONS, Table("records", ()), Table("audit", ()))):
-                raise CopyFailed(f"{self.name} is not empty. Choose an empty target; nothing was changed.")
+            if any(self.count(table) for table in FILLED):
+                raise not_empty(self.name)
             with self.connection:
                 self.connection.execute("CREATE TABLE copied (session bigint PRIMARY KEY, mark bytea NOT NULL)")
                 self.connection.execute("INSERT INTO copied VALUES (0, ?)", (source.identity.encode(),))
@@ -158,6 +160,10 @@ class Target(End):
         _, name = self._columns(table)
         for key in keys:
             self.connection.execute(f"DELETE FROM {table.name} WHERE {name} = ?", (key,))
+
+
+def not_empty(name: str) -> CopyFailed:
+    return CopyFailed(f"{name} is not empty. Choose an empty target; nothing was changed.")
 
 
 def _pages(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

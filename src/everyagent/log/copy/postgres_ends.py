@@ -12,12 +12,12 @@ import psycopg
 from everyagent.clock import SystemClock
 from everyagent.errors import StoreUnavailable
 from everyagent.log.blob_stores.store import BlobStore
-from everyagent.log.copy.ends import CopyFailed, Source, Target, check_version
+from everyagent.log.copy.ends import FILLED, CopyFailed, Source, Target, check_version, not_empty
 from everyagent.log.postgres.blobs import BlobReader, PostgresBlobs
 from everyagent.log.postgres.connection import Connection, encoded
 from everyagent.log.postgres.database import Database
 from everyagent.log.postgres.group import PostgresGroup
-from everyagent.log.postgres.lease import StoreLease, identity, locked_at_once
+from everyagent.log.postgres.lease import StoreLease, identity, lock, locked_at_once
 from everyagent.log.postgres.migrations import known_version, migrate
 from everyagent.log.postgres.partitions import Partitions
 from everyagent.log.sql.connection import Row
@@ -68,16 +68,25 @@ class PostgresTarget(Target):
     errors = (psycopg.Error, OSError)
 
     def __init__(self, url: str) -> None:
-        """`StoreUnavailable` if it cannot be reached, or a daemon uses it."""
+        """`StoreUnavailable` if it cannot be reached, or a daemon uses it; `CopyFailed` if a log is in it.
+
+        In both cases nothing was changed.
+        """
         database = Database(url)
         self.name = database.name
         self._opened: Connection = database.connect()
-        with explained(self.name):
-            migrate(self._opened, self.name)
-            self._lease = StoreLease(database, self._opened)
-            self.identity = identity(self._opened).decode()
-        self._partitions = Partitions()
         super().__init__(self._opened)
+        self._partitions = Partitions()
+        try:
+            with explained(self.name):
+                lock(self._opened, self.name, shared=False)
+                self._check_empty()
+                migrate(self._opened, self.name)
+                self._lease = StoreLease(database, self._opened)
+                self.identity = identity(self._opened).decode()
+        except BaseException:
+            self._opened.close()
+            raise
 
     def group(self) -> PostgresGroup:
         return PostgresGroup(self._opened, PostgresBlobs(self._opened), SystemClock(), self._partitions)
@@ -113,7 +122,15 @@ class PostgresTarget(Target):
         self._lease.release(self._opened)
 
     def _is_begun(self) -> bool:
-        return self._opened.execute("SELECT to_regclass('copied')").fetchone() != (None,)
+        return self._has("copied")
+
+    def _check_empty(self) -> None:
+        """Tables of an earlier version may be there."""
+        if not self._is_begun() and any(self._has(table.name) and self.count(table) for table in FILLED):
+            raise not_empty(self.name)
+
+    def _has(self, table: str) -> bool:
+        return self._opened.execute("SELECT to_regclass(?)", (table,)).fetchone() != (None,)
 
 
 @contextmanager

@@ -19,12 +19,14 @@ class StoreLease:
     """Held from construction. The lock is for a clear message; epochs and expected sequences keep the log safe."""
 
     def __init__(self, database: Database, connection: Connection, *, shared: bool = False) -> None:
-        """`shared`: other daemons may use the database, too."""
+        """On a connection that has the `lock`, after the migrations.
+
+        `shared`: other daemons may use the database, too.
+        """
         self._database = database
         self.shared = shared
         self._writer = uuid.uuid4().hex
         self.connection = connection
-        self._lock(connection)
         if not shared:  # no node is there: the next one may bring another key
             connection.execute("DELETE FROM cluster")
         connection.execute("INSERT INTO writers VALUES (?, 0, now())", (self._writer,))
@@ -36,7 +38,7 @@ class StoreLease:
         """A new connection with the lock, after the old one was lost."""
         connection = self._database.connect()
         try:
-            self._lock(connection)
+            lock(connection, self._database.name, shared=self.shared)
         except psycopg.Error as error:
             connection.close()
             raise self._database.away(str(error)) from error
@@ -68,18 +70,22 @@ class StoreLease:
             connection.execute("DELETE FROM writers WHERE writer = ?", (self._writer,))
         connection.close()
 
-    def _lock(self, connection: Connection) -> None:
-        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
-        lock = "pg_advisory_lock_shared" if self.shared else "pg_advisory_lock"
-        try:
-            connection.execute(f"SELECT {lock}(?::int, hashtext(current_schema()))", (_LOCK,))
-        except psycopg.errors.LockNotAvailable:
-            raise StoreUnavailable(
-                f"The PostgreSQL store {self._database.name} is in use by another everyagent. "
-                "Stop that one first, or choose another database with --store. "
-                "Daemons that share a database all need --cluster.",
-            ) from None
-        connection.execute("SET lock_timeout = '0'")
+
+def lock(connection: Connection, name: str, *, shared: bool) -> None:
+    """Keeps daemons out that do not share the database, before anything is read or changed in it.
+
+    Raises `StoreUnavailable` if one has the lock.
+    """
+    connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+    function = "pg_advisory_lock_shared" if shared else "pg_advisory_lock"
+    try:
+        connection.execute(f"SELECT {function}(?::int, hashtext(current_schema()))", (_LOCK,))
+    except psycopg.errors.LockNotAvailable:
+        raise StoreUnavailable(
+            f"The PostgreSQL store {name} is in use by another everyagent. Stop that one first, or choose another "
+            "database with --store. Daemons that share a database all need --cluster.",
+        ) from None
+    connection.execute("SET lock_timeout = '0'")
 
 
 def locked_at_once(connection: Connection) -> bool:

@@ -14,7 +14,7 @@ from everyagent.log.postgres.blob_mover import BlobMover
 from everyagent.log.postgres.blobs import BlobReader
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.database import Database
-from everyagent.log.postgres.lease import StoreLease
+from everyagent.log.postgres.lease import StoreLease, lock
 from everyagent.log.postgres.migrations import migrate
 from everyagent.log.postgres.queries import PostgresQueries
 from everyagent.log.postgres.readers import ReaderThreads
@@ -89,8 +89,9 @@ def _open(database: Database, outside: BlobStore | None, folder: Path, shared: b
     connection = database.connect()
     try:
         _check_server(connection, database)
-        migrate(connection, database.name)
+        lock(connection, database.name, shared=shared)
         _check_whole(connection, database)
+        migrate(connection, database.name)
         lease = StoreLease(database, connection, shared=shared)
         blob_place.check(connection, database.name, outside)
         return lease
