@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from everyagent.agents.acp import profiles
-from tests.agents.acp.acp_stage import AcpSession, installed
+from tests.agents.acp.acp_stage import AcpSession, surroundings
 from tests.agents.stage import daemon_of
-from tests.managed.raw import WEATHER, Event, Raw, texts
+from tests.managed.raw import TOOLSET, WEATHER, Event, Raw, texts
 from tests.managed.test_client_loop import FROM_START, MESSAGES, loop, step_of
 from tests.scripted.chat_replies import calls, say
 from tests.scripted.chat_server import ChatServer
+from tests.scripted.gemini_server import GeminiServer
 
 #: The name of the custom tool for the model, by agent.
 CUSTOM = {"copilot": "everyagent-get_weather", "kimi": "mcp__everyagent__get_weather"}
@@ -23,11 +23,7 @@ ASKING = {
 
 @pytest.mark.parametrize("agent", sorted(CUSTOM))
 def test_the_documented_loop_never_gets_an_error(agent: str, tmp_path: Path) -> None:
-    program = installed(agent)
-    if isinstance(program, str):
-        pytest.skip(f"{agent} cannot be installed here: {program}")
-    variables = {"HOME": str(tmp_path), profiles.load(agent).variable: str(program)}
-    with daemon_of(tmp_path, **variables) as daemon, ChatServer() as model:
+    with daemon_of(tmp_path, **surroundings(agent, tmp_path)) as daemon, ChatServer() as model:
         session, raw = AcpSession(agent, daemon, model, tmp_path), Raw(daemon)
         raw.create(ASKING, WEATHER, agent=agent, model="fake-model", vault_ids=[raw.vault(session.environment())])
         stream = raw.stream(**FROM_START)
@@ -46,6 +42,29 @@ def test_the_documented_loop_never_gets_an_error(agent: str, tmp_path: Path) -> 
     assert not failures(events)
     shown = [event["name"] for event in events if event["type"] in ("agent.tool_use", "agent.mcp_tool_use")]
     assert set(shown) == {"bash"}, "custom tools have no other event"
+
+
+@pytest.mark.parametrize("toolset", [ASKING, TOOLSET], ids=["asking", "allowed"])
+@pytest.mark.parametrize("agent", [*sorted(CUSTOM), "gemini"])
+def test_calls_whose_input_is_empty_or_never_reported_are_answered(agent: str, toolset: Event, tmp_path: Path) -> None:
+    with (
+        daemon_of(tmp_path, **surroundings(agent, tmp_path)) as daemon,
+        GeminiServer() if agent == "gemini" else ChatServer() as model,
+    ):
+        session, raw = AcpSession(agent, daemon, model, tmp_path), Raw(daemon)
+        raw.create(toolset, WEATHER, agent=agent, model="fake-model", vault_ids=[raw.vault(session.environment())])
+        stream = raw.stream(**FROM_START)
+        weather = session.tool("everyagent", "get_weather")
+        for number, inputs in enumerate([[{}], [{"city": "Oslo"}, {}]]):
+            made = [(weather, given) for given in inputs]
+            model.script.add(calls(*made, text="I look.", when=f"Go now {number}"), say(f"Done {number}."))
+            raw.say(f"Go now {number}")
+            asked = {str(use["id"]): use["input"] for idle in loop(raw, stream) for use in idle}
+            assert sorted(map(str, asked.values())) == sorted(map(str, inputs))
+        events = raw.events()
+        raw.close()
+    assert "Done 1." in texts(events)
+    assert not failures(events)
 
 
 def failures(events: list[Event]) -> list[Event]:

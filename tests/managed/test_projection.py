@@ -20,11 +20,13 @@ from everyagent.model.events import (
     ModelResponded,
     SessionStarted,
     SessionUpdated,
+    ToolRequested,
     TurnEnded,
     TurnStarted,
 )
 from everyagent.model.items import Item
-from everyagent.model.parts import TextPart
+from everyagent.model.parts import TextPart, ToolCallPart
+from everyagent.model.tools import TOOLS_SERVER
 from everyagent.model.usage import Usage
 from everyagent.testing.managed_rules import ManagedRules
 
@@ -174,3 +176,42 @@ def test_messages_of_a_sub_agent_lie_within_its_model_requests() -> None:
     kinds = [msgspec.json.decode(body)["event"]["type"] for body in bodies]
     spoken = ["span.model_request_start", "agent.message", "span.model_request_end"]
     assert kinds == ["session.thread_status_running", *spoken, *spoken]
+
+
+def call_of(name: str) -> Item:
+    """A call whose input is not reported."""
+    return Item(
+        item_id=f"itm_{name}",
+        native_item_id=None,
+        parent_id=None,
+        kind="tool_call",
+        role="assistant",
+        status="in_progress",
+        content=[ToolCallPart(name=name, arguments="", call_id=name, mcp_server=TOOLS_SERVER)],
+    )
+
+
+@pytest.mark.parametrize("item", ["itm_weather", None], ids=["known", "unknown"])
+def test_a_call_whose_input_is_never_reported_makes_the_session_idle(item: str | None) -> None:
+    asked = ToolRequested(tool_id="tool_1", name="weather", input={}, status="requested", item_id=item)
+    frames: list[list[EventData]] = [
+        [TurnStarted(turn_id="turn_1", input_item_ids=[])],
+        [ItemStarted(item=call_of("weather"))],
+        [asked, SessionUpdated(status="waiting")],
+    ]
+    *_, last = managed_events(projector(), frames)
+    assert b'"requires_action"' in own(last)[-1]
+
+
+def test_a_call_that_is_still_written_makes_the_idle_event_of_another_wait() -> None:
+    asked = ToolRequested(tool_id="tool_1", name="weather", input={}, status="requested", item_id="itm_weather")
+    completed = msgspec.structs.replace(call_of("news"), status="completed")
+    frames: list[list[EventData]] = [
+        [TurnStarted(turn_id="turn_1", input_item_ids=[])],
+        [ItemStarted(item=call_of("weather")), ItemStarted(item=call_of("news"))],
+        [asked, SessionUpdated(status="waiting")],
+        [ItemCompleted(item=completed)],
+    ]
+    *_, waits, last = managed_events(projector(), frames)
+    assert b"session.status_idle" not in b"".join(own(waits))
+    assert b'"requires_action"' in own(last)[-1]

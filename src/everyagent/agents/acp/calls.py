@@ -17,6 +17,7 @@ from everyagent.agents.memory import remember
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import ToolCallPart, ToolResultPart
+from everyagent.model.tools import TOOLS_SERVER
 
 #: So many calls of earlier turns are remembered, to recognize updates that come late.
 REMEMBERED = 4096
@@ -31,9 +32,13 @@ NO_META = CallMeta()
 
 
 class AcpCall:
-    """The merged fields of a call so far. `called` and `ended`: its item, and its result's item, are complete."""
+    """The merged fields of a call so far. `called` and `ended`: its item, and its result's item, are complete.
+
+    `bare`: the agent reports that its input is empty.
+    """
 
     __slots__ = (
+        "bare",
         "called",
         "content",
         "ended",
@@ -61,15 +66,21 @@ class AcpCall:
         self.locations: list[AcpLocation] = []
         self.live = ""
         self.subagent: str | None = None
+        self.bare = False
         self.called = False
         self.ended = False
 
     @property
     def arguments(self) -> str:
         """The call's input as JSON text; only its title if the agent does not report the input."""
-        if bytes(self.input) not in _EMPTY:
-            return bytes(self.input).decode()
+        if self.reported:
+            return bytes(self.input).decode() if bytes(self.input) not in _EMPTY else "{}"
         return msgspec.json.encode({"title": self.title}).decode() if self.title else "{}"
+
+    @property
+    def reported(self) -> bool:
+        """Whether the agent has reported the input."""
+        return self.bare or bytes(self.input) not in _EMPTY
 
 
 class AcpCalls:
@@ -152,7 +163,9 @@ class AcpCalls:
                 return ()
             self._take(call, update, meta)
         complete = update.status == "in_progress" or (new and self._profile.whole_calls)
-        if complete and bytes(call.input) not in _EMPTY:
+        if complete:
+            call.bare = call.bare or bytes(update.raw_input) == b"{}"
+        if complete and call.reported:
             drafts += self._called(call)
         drafts += self._live(call, update, meta)
         if update.status in _ENDED:
@@ -238,7 +251,8 @@ class AcpCalls:
 
     def _item(self, call: AcpCall, status: ItemStatus) -> Item:
         name = self.named(call)
-        arguments = call.arguments if status != "in_progress" or bytes(call.input) not in _EMPTY else ""
+        known = call.reported or (status != "in_progress" and name.server != TOOLS_SERVER)
+        arguments = call.arguments if known else ""  # the daemon gets the input of its own tools when they are called
         part = ToolCallPart(name=name.tool, arguments=arguments, call_id=call.native, mcp_server=name.server)
         return items.call(call.key, part, native=call.native, subagent=call.subagent, status=status)
 

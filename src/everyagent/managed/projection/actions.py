@@ -52,6 +52,7 @@ class Actions:
     # -- asked ----------------------------------------------------------------------------------------------
 
     def asked(self, data: PermissionRequested | QuestionRequested | ToolRequested) -> None:
+        self._made(data.item_id)
         match data:
             case PermissionRequested():
                 self._confirm(data)
@@ -77,6 +78,14 @@ class Actions:
             case _:
                 assert_never(data)
         self._emitter.state.unsettled = True
+
+    def _made(self, item: str | None) -> None:
+        """The model has written the input of a call that asks, also if its agent never reports that input.
+
+        If the item is unknown, it may be any of them, and the agent may make the others only after an answer.
+        """
+        state = self._emitter.state
+        state.calling = [each for each in state.calling if each != item] if item else []
 
     def _confirm(self, data: PermissionRequested) -> None:
         state = self._emitter.state
