@@ -184,6 +184,29 @@ def test_a_thread_has_its_own_custom_tools_which_the_sessions_client_runs(shared
     checked(shared)
 
 
+def test_a_batch_that_is_refused_answers_no_thread(shared: Raw) -> None:
+    coordinate(shared, member(shared, "Helper", WEATHER))
+    call(shared, {"agent": "Helper", "message": '[custom name=get_weather input={"city":"Oslo"}] It is so.'})
+    (asked,) = required(shared.wait_idle("requires_action"))
+    answer = {"type": "user.custom_tool_result", "custom_tool_use_id": asked, "content": []}
+    refused = [
+        {"type": "user.custom_tool_result", "custom_tool_use_id": "sevt_unknown", "content": []},
+        {"type": "system.message", "content": [{"type": "text", "text": "Be brief."}]},
+        {"type": "user.interrupt", "session_thread_id": "sthr_unknown"},
+    ]
+    before = shared.events()
+    for other in refused:
+        response = shared.answer("POST", f"{shared.path}/events", {"events": [answer, other]})
+        assert response.status_code == 400, response.text
+    (child,) = sessions_of_threads(shared)
+    asks = shared.universal_call("GET", f"/sessions/{child['sessionId']}/asks")["asks"]
+    assert len(cast("list[Event]", asks)) == 1, "the thread still asks"
+    assert shared.events() == before
+    shared.send(answer)
+    shared.wait_idle("end_turn")
+    checked(shared)
+
+
 def test_an_ask_of_a_thread_can_be_answered_in_its_own_session(shared: Raw) -> None:
     coordinate(shared, member(shared, "Careful", ASKING))
     call(shared, {"agent": "Careful", "message": "[tool command='echo asked'] Ran."})

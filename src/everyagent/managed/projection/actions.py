@@ -33,7 +33,7 @@ from everyagent.model.events import (
 )
 from everyagent.model.parts import Json
 
-#: So many answers are remembered, for clients that send one again.
+#: The state has so many answers, for clients that send one again. Earlier ones are looked up in the log.
 REMEMBERED = 64
 DENIED = "The user did not allow this call."
 NOT_ASKED = "The agent ended this call without asking."
@@ -206,8 +206,10 @@ class Actions:
         """The client may run the tool now; the action stays open until its result arrives."""
         action = self._emitter.state.actions.get(event)
         if action is not None:
-            self._emitter.state.unsettled = True
+            state = self._emitter.state
+            state.unsettled = True
             action.unconfirmed = False
+            state.confirmed = [*state.confirmed, event][-REMEMBERED:]
 
     def follow(self, thread: Thread, report: ThreadReport) -> None:
         """Surfaces what a thread of the roster requires, and closes what it requires no more."""

@@ -114,9 +114,10 @@ class State(Struct, kw_only=True, omit_defaults=True):
     tool was called since it began. `spent`, `spent_usd`: usage and cost of the running turn's requests. `stopping`:
     the client has interrupted the turn. `threads`: those at work. `outcomes`: those that ended in the current frame.
     Threads at rest and outcomes that ended earlier are in the document. `answers`: digests of the latest answers
-    to required actions, by the event that asked. `calling`: calls whose input the model still writes.
-    `unsettled`: required actions changed, and no status event shows it yet. `last_text`: the latest message of the
-    running turn, in a thread of a roster. `roster_usage`, `roster_cost_usd`: those of all threads of the roster.
+    to required actions, by the event that asked. `confirmed`: the latest uses that the client may run. `calling`:
+    calls whose input the model still writes. `unsettled`: required actions changed, and no status event shows it yet.
+    `last_text`: the latest message of the running turn, in a thread of a roster. `roster_usage`, `roster_cost_usd`:
+    those of all threads of the roster.
     """
 
     status: Status = "idle"
@@ -135,6 +136,7 @@ class State(Struct, kw_only=True, omit_defaults=True):
     held: HeldError | None = None
     grants: list[Grant] = []
     answers: dict[str, str] = {}
+    confirmed: list[str] = []
     calling: list[str] = []
     unsettled: bool = False
     outcome: SessionOutcome | None = None

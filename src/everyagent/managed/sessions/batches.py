@@ -1,6 +1,6 @@
 """Plans a batch of client events as one atomic step, checked against the session's current state."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import assert_never
 
 import msgspec
@@ -77,10 +77,14 @@ def check_order(events: Sequence[ClientEvent]) -> None:
 
 
 class Planner:
-    """Makes one batch. `projection` is the session's projection just before the step."""
+    """Makes one batch. `projection` is the session's projection just before the step.
 
-    def __init__(self, projection: Projector, session_id: str) -> None:
+    `earlier` are uses to which the session got the same answers before it forgot them.
+    """
+
+    def __init__(self, projection: Projector, session_id: str, earlier: Collection[str] = ()) -> None:
         self._projection = projection
+        self._earlier = earlier
         self._session_id = session_id
         self._sent: list[SentEvent] = []
         self._entries: list[InputMessage] = []
@@ -138,11 +142,8 @@ class Planner:
     ) -> None:
         state = self._projection.state
         action = state.actions.get(use_id)
-        if action is None and state.answers.get(use_id) == digest_of(event):
+        if self._is_repeated(event, use_id, action):
             self._sent.append(SentEvent(event=event, repeated=True))
-            return
-        if action and action.session and isinstance(event, UserToolConfirmation) and _confirmed(action):
-            self._sent.append(SentEvent(event=event, repeated=True))  # the thread has it already
             return
         if action is not None and use_id in self._confirmed:
             action = replace(action, unconfirmed=False)
@@ -161,6 +162,15 @@ class Planner:
         if action.session:
             self._of_threads.add(use_id)
         self._sent.append(SentEvent(event=stored, answers=use_id))
+
+    def _is_repeated(self, event: ClientEvent, use_id: str, action: Action | None) -> bool:
+        """Whether the session got the same answer before. A thread of the roster gets its answers first."""
+        state = self._projection.state
+        if isinstance(event, UserToolConfirmation) and event.result == "allow":
+            of_thread = action and action.session and action.kind == "result" and not action.unconfirmed
+            if of_thread or use_id in state.confirmed:
+                return True
+        return action is None and (use_id in self._earlier or state.answers.get(use_id) == digest_of(event))
 
     def _privileged(self, event: SystemMessage) -> None:
         """Adds instructions to the turn of the message before it, or their text to the answer before it."""
@@ -204,10 +214,6 @@ def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:
     if action is None:
         return f"No action of this session waits for an answer to {use_id!r}. It may have been answered before."
     return f"{use_id!r} is answered by `{_answered_by(action).__struct_config__.tag}`, not by `{type_of(event)}`."
-
-
-def _confirmed(action: Action) -> bool:
-    return action.kind == "result" and not action.unconfirmed
 
 
 def _answered_by(action: Action) -> type[ClientEvent]:

@@ -1,6 +1,6 @@
 """Sends, lists and streams the events of managed sessions."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -8,6 +8,7 @@ from typing import cast
 from everyagent.errors import BadRequest
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventQuery, JoinedPage, Receipt
+from everyagent.log.projections import ProjectionRecord
 from everyagent.managed.projection.events import TYPE_NUMBERS
 from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
@@ -16,7 +17,6 @@ from everyagent.managed.resources.pages import cursor, micros, position
 from everyagent.managed.roster.reports import ThreadReports
 from everyagent.managed.sessions.batches import Planner, PreparedEvent, check_order, with_ids
 from everyagent.managed.sessions.client_events import (
-    ANSWERS,
     ClientEvent,
     UserCustomToolResult,
     UserDefineOutcome,
@@ -25,6 +25,7 @@ from everyagent.managed.sessions.client_events import (
     UserToolResult,
     answered_use,
 )
+from everyagent.managed.sessions.earlier_answers import answered_earlier
 from everyagent.managed.sessions.presentation import document_of, state_of, subagents_of
 from everyagent.managed.sessions.prompts import Prompts, ToolOutput, outcome_text
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionListQuery
@@ -65,13 +66,22 @@ class Talking:
         events: Sequence[ClientEvent],
         receipt: Callable[[bytes], Receipt] | None = None,
     ) -> bytes:
-        """Sends all events or none. Returns the response with the stored events."""
+        """Sends all events or none. Returns the response with the stored events.
+
+        Threads of the roster get their answers first, once all batches are known to be accepted.
+        """
         check_order(events)
         events = with_ids(events)
         prepared = [
             PreparedEvent(event, await self._message(event), await self._result(session_id, event)) for event in events
         ]
-        of_threads = await self._of_threads(session_id, prepared)
+        known = await self._projected.log.projection(session_id)
+        earlier = await answered_earlier(self._projected, session_id, known, events)
+        of_threads = self._of_threads(known, prepared)
+        if of_threads:
+            _planned(session_id, prepared, _projector(session_id, known), earlier)
+        for thread, answers in of_threads.items():
+            _planned(thread, answers, _projector(thread, await self._projected.log.projection(thread)))
         for thread, answers in of_threads.items():
             await self._projected.submit(thread, partial(_planned, thread, answers))
             self._reports.follow(thread, current().actor)
@@ -84,7 +94,7 @@ class Talking:
                 response.append(b'{"data":[%b]}' % b",".join(projector.echoes[event.id] for event in events))
                 return receipt(response[0]) if receipt else None
 
-            return _planned(session_id, prepared, projection, answered)
+            return _planned(session_id, prepared, projection, earlier, answered)
 
         await self._projected.submit(session_id, plan)
         for event in events:
@@ -92,15 +102,16 @@ class Talking:
                 await self._interrupt_threads(session_id, event)
         return response[0]
 
-    async def _of_threads(self, session_id: str, prepared: Sequence[PreparedEvent]) -> dict[str, list[PreparedEvent]]:
+    def _of_threads(
+        self, projection: ProjectionRecord, prepared: Sequence[PreparedEvent]
+    ) -> dict[str, list[PreparedEvent]]:
         """The answers to what threads of the roster ask, by the threads' sessions."""
         found: dict[str, list[PreparedEvent]] = {}
-        if any(isinstance(each.event, ANSWERS) for each in prepared):
-            actions = state_of(await self._projected.log.projection(session_id)).actions
-            for each in prepared:
-                action = actions.get(answered_use(each.event) or "")
-                if action and action.session:
-                    found.setdefault(action.session, []).append(each)
+        actions = state_of(projection).actions
+        for each in prepared:
+            action = actions.get(answered_use(each.event) or "")
+            if action and action.session:
+                found.setdefault(action.session, []).append(each)
         return found
 
     async def _interrupt_threads(self, session_id: str, event: UserInterrupt) -> None:
@@ -157,12 +168,17 @@ def _planned(
     session_id: str,
     prepared: Sequence[PreparedEvent],
     projection: Projection,
+    earlier: Collection[str] = (),
     receipt: Callable[[], Receipt | None] = lambda: None,
 ) -> Batch:
     projector = cast("Projector", projection)
     if any(isinstance(each.event, UserToolResult) for each in prepared) and not projector.document.self_hosted:
         raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
-    return Planner(projector, session_id).plan(prepared, receipt)
+    return Planner(projector, session_id, earlier).plan(prepared, receipt)
+
+
+def _projector(session_id: str, projection: ProjectionRecord) -> Projector:
+    return Projector(session_id, projection.state, projection.document)
 
 
 def time_bounds(asked: EventListQuery | SessionListQuery) -> tuple[int | None, int | None]:
