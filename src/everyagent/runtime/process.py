@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class Process:
 
     `limit_hit` is set if it was ended because it used too much.
 
-    One task reads `lines` to their end. `stop` can be called by any task, any number of times.
+    One task reads `lines` or `chunks` to their end. `stop` can be called by any task, any number of times.
     """
 
     def __init__(
@@ -155,20 +156,29 @@ class Process:
         self._news.set()
 
     async def lines(self) -> AsyncGenerator[list[Line], None]:
-        """Yield batches of complete lines until the process has ended. Reads only as fast as the caller iterates.
+        """Yield batches of complete lines until the process has ended. Reads only as fast as the caller iterates."""
+        splitter = LineSplitter()
+        async with aclosing(self.chunks()) as chunks:
+            async for chunk in chunks:
+                batch = splitter.feed(chunk)
+                if batch or not chunk:
+                    yield batch
+        if batch := splitter.finish():
+            yield batch
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield its output as it comes, and empty chunks for nudges. Use either this or `lines`.
 
         Ends with the process, even if a descendant still holds its stdout open.
         """
         self._reading = True
-        splitter = LineSplitter()
         stdout = self._stdout.fileno()
         try:
             while True:
                 exited = self._exited.is_set()
                 chunk = _read(stdout)
                 if chunk:
-                    if batch := splitter.feed(chunk):
-                        yield batch
+                    yield chunk
                     await asyncio.sleep(0)
                 elif exited:
                     break
@@ -176,9 +186,7 @@ class Process:
                     await self._wait_for_news(stdout if chunk is None else None)
                     if self._nudged:
                         self._nudged = False
-                        yield []
-            if batch := splitter.finish():
-                yield batch
+                        yield b""
         finally:
             self._stdout.close()
 

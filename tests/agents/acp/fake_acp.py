@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,12 @@ class Agent:
         answer = self.request("fs/write_text_file", {"sessionId": self.session, "path": path, "content": content})
         self.say(f"Wrote {json.dumps(answer.get('result') or answer.get('error') or {})}")
 
+    def do_call(self, rest: str) -> None:
+        """Any request of the client's side, with its parameters as JSON."""
+        method, _, params = rest.partition(" ")
+        answer = self.request(method, {"sessionId": self.session, **json.loads(params or "{}")})
+        self.say(json.dumps(answer.get("error") or answer.get("result")))
+
     def do_asked(self, command: str) -> None:
         """A command in a terminal, for which it asks first. It runs the command whatever the answer is."""
         self.do_ask(command)
@@ -285,6 +292,41 @@ class Agent:
         unknown = self.request("terminal/output", {**session, "terminalId": "no-such"})
         told = [killed, output["output"], output["truncated"], run("pwd", cwd=outside)["error"], unknown["error"]]
         self.say(json.dumps(told))
+
+    def do_outputs(self, rest: str) -> None:
+        """A terminal that waits for input after a partial line, and outputs that end without a line end."""
+        session = {"sessionId": self.session}
+
+        def run(command: str) -> dict[str, Any]:
+            return {**session, **self.request("terminal/create", {**session, "command": command})["result"]}
+
+        waiting = run("printf 'Sure? '; tail -f /dev/null")
+        while (
+            "Sure? " not in self.request("terminal/output", waiting)["result"]["output"] and not self.cancelled.is_set()
+        ):
+            time.sleep(0.05)
+        self.request("terminal/release", waiting)
+        told: list[object] = [self.request("terminal/output", waiting)["error"]["message"]]
+        for command in ("printf no-end", "printf 'a\\r\\nb\\n'", "seq 200000 | tail -c 10"):
+            done = run(command)
+            self.request("terminal/wait_for_exit", done)
+            told.append(self.request("terminal/output", done)["result"]["output"])
+            self.request("terminal/release", done)
+        self.say(json.dumps(told))
+
+    def do_many(self, rest: str) -> None:
+        """More terminals than may be open, though their commands have ended; then again after one is released."""
+        session = {"sessionId": self.session}
+        made: list[str] = []
+        while True:
+            answer = self.request("terminal/create", {**session, "command": "true"})
+            if "error" in answer:
+                break
+            made.append(answer["result"]["terminalId"])
+            self.request("terminal/wait_for_exit", {**session, "terminalId": made[-1]})
+        self.request("terminal/release", {**session, "terminalId": made[0]})
+        again = self.request("terminal/create", {**session, "command": "true"})
+        self.say(json.dumps([len(made), answer["error"]["message"], again.get("result")]))
 
     def do_environment(self, name: str) -> None:
         self.say(f"{name}={os.environ.get(name)}")

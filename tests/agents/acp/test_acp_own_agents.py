@@ -75,6 +75,31 @@ def test_the_agent_reads_and_writes_files_of_the_sessions_directory_only(session
     assert not (tmp_path / "outside.txt").exists()
 
 
+def test_a_file_that_cannot_be_served_is_an_error_of_the_request_only(session: OwnSession) -> None:
+    session.create()
+    (session.workspace / "folder").mkdir()
+    os.mkfifo(session.workspace / "pipe")
+    (session.workspace / "plain").write_text("plain")
+
+    def refused(method: str, **params: object) -> str:
+        path = params.pop("path", None)
+        named = {} if path is None else {"path": f"{session.workspace}/{path}"}
+        problem = session.said(f"call {method} {msgspec.json.encode({**named, **params}).decode()}")
+        return str(msgspec.json.decode(problem)["message"])
+
+    assert "is not a regular file" in refused("fs/read_text_file", path="folder")
+    assert "is not a regular file" in refused("fs/read_text_file", path="pipe")
+    assert "null" in refused("fs/read_text_file", path="a\0b")
+    assert "No such file" in refused("fs/read_text_file", path="missing")
+    assert "Is a directory" in refused("fs/write_text_file", path="folder", content="x")
+    assert "No such device" in refused("fs/write_text_file", path="pipe", content="x")
+    assert "null" in refused("fs/write_text_file", path="f\0/b", content="x")
+    assert "Not a directory" in refused("fs/write_text_file", path="plain/b", content="x")
+    assert "null" in refused("terminal/create", command="true", cwd=f"{session.workspace}/\0")
+    assert "NUL" in refused("terminal/create", command="tr\0ue")
+    assert session.all(Error) == []
+
+
 def test_the_daemon_runs_commands_for_the_agent(session: OwnSession) -> None:
     assert session.create().said("terminal echo out; echo err >&2; exit 3") == "Exit 3: out\nerr\n"
     (result,) = session.items("tool_result")
@@ -111,6 +136,18 @@ def test_terminals_are_limited_killed_and_inside_the_sessions_directory(session:
     assert (output, truncated) == ("x" * 9 + "\n", True)
     assert "is not inside the session's directory" in outside["message"]
     assert "no terminal 'no-such'" in unknown["message"]
+
+
+def test_the_output_of_a_terminal_is_the_commands_own_bytes(session: OwnSession) -> None:
+    released, *outputs = msgspec.json.decode(session.create().said("outputs"))
+    assert "no terminal" in released
+    assert outputs == ["no-end", "a\r\nb\n", "99\n200000\n"]
+
+
+def test_a_terminal_counts_until_it_is_released(session: OwnSession) -> None:
+    count, problem, again = msgspec.json.decode(session.create().said("many"))
+    assert (count, "64 terminals are open" in problem) == (64, True)
+    assert again["terminalId"] == "terminal-65"
 
 
 def test_an_agent_is_authenticated_by_the_method_of_its_settings(session: OwnSession) -> None:

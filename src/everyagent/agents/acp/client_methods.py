@@ -38,7 +38,7 @@ class ClientMethods:
         self._check(_TOOLS.get(request.method))
         try:
             return await self._served(request)
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, OSError, ValueError) as problem:
             raise AgentFailed(f"{request.method}: {problem}") from problem
 
     async def _served(self, request: ClientRequest) -> dict[str, object]:
@@ -57,12 +57,16 @@ class ClientMethods:
                 return await self._on_terminal(request)
 
     async def _on_terminal(self, request: ClientRequest) -> dict[str, object]:
-        terminal = self._terminals.get(_on_terminals.decode(request.params).terminal_id)
+        name = _on_terminals.decode(request.params).terminal_id
+        terminal = self._terminals.get(name)
         match request.method:
             case "terminal/output":
                 return terminal.state()
             case "terminal/wait_for_exit":
                 return await terminal.wait()
+            case "terminal/release":
+                await self._terminals.release(name)
+                return {}
             case _:
                 await terminal.kill()
                 return {}

@@ -4,6 +4,9 @@ Blocking: called in a thread. Symbolic links are not followed, so that none can 
 """
 
 import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from everyagent.errors import AgentFailed
@@ -13,8 +16,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 def read(directory: Path, path: str, line: int | None, limit: int | None) -> str:
     """The text of a file: from line `line`, which counts from 1, and at most `limit` lines."""
-    descriptor = _open(directory, path, os.O_RDONLY)
-    with os.fdopen(descriptor, "rb") as file:
+    with _problems_of(path), os.fdopen(_open(directory, path, os.O_RDONLY), "rb") as file:
         body = file.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
         raise AgentFailed(f"{path} is larger than {MAX_BYTES >> 20} MiB.")
@@ -27,18 +29,29 @@ def read(directory: Path, path: str, line: int | None, limit: int | None) -> str
 
 
 def write(directory: Path, path: str, content: str) -> None:
-    descriptor = _open(directory, path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, make_folders=True)
-    with os.fdopen(descriptor, "wb") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with _problems_of(path), os.fdopen(_open(directory, path, flags, make_folders=True), "wb") as file:
         file.write(content.encode())
 
 
-def _open(directory: Path, path: str, flags: int, *, make_folders: bool = False) -> int:
-    """Open component by component. Raises `AgentFailed`."""
+@contextmanager
+def _problems_of(path: str) -> Generator[None]:
     try:
-        *folders, name = Path(os.path.normpath(path)).relative_to(directory.resolve()).parts
+        yield
+    except OSError as error:
+        raise AgentFailed(f"{path}: {error.strerror}.") from error
+    except ValueError as error:  # a NUL in the path
+        raise AgentFailed(f"{path!r}: {error}.") from error
+
+
+def _open(directory: Path, path: str, flags: int, *, make_folders: bool = False) -> int:
+    """Open component by component. Raises `AgentFailed`, `OSError`, and `ValueError`."""
+    base = directory.resolve()
+    try:
+        *folders, name = Path(os.path.normpath(path)).relative_to(base).parts
     except ValueError:
         raise AgentFailed(f"{path} is not a file inside the session's directory {directory}.") from None
-    at = os.open(directory.resolve(), os.O_RDONLY | os.O_DIRECTORY)
+    at = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for folder in folders:
             if make_folders:
@@ -49,8 +62,14 @@ def _open(directory: Path, path: str, flags: int, *, make_folders: bool = False)
             inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
             at = inner
-        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666, dir_fd=at)
-    except OSError as error:
-        raise AgentFailed(f"{path}: {error.strerror}") from error
+        return _regular(os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666, dir_fd=at), path)
     finally:
         os.close(at)
+
+
+def _regular(descriptor: int, path: str) -> int:
+    """A directory has no text, and a pipe or a device may block the thread."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise AgentFailed(f"{path} is not a regular file.")
+    return descriptor
