@@ -130,6 +130,29 @@ async def test_cancel_ends_the_turn_and_keeps_the_session(editor: Editor) -> Non
     assert (await editor.prompt("Once more")).stop_reason == "end_turn"
 
 
+@pytest.mark.parametrize("by", ["another client", "the editor"])
+async def test_a_prompt_that_is_withdrawn_from_the_queue_is_cancelled(editor: Editor, client: Client, by: str) -> None:
+    await anyio.to_thread.run_sync(client.send, editor.session, "[slow seconds=600]")
+    await editor.seen("agent_message_chunk")
+    ends: list[str] = []
+
+    async def prompt() -> None:
+        ends.append((await editor.prompt("Wait for your turn")).stop_reason)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(prompt)
+        while not (waiting := await anyio.to_thread.run_sync(client.queue, editor.session)):
+            await anyio.sleep(0.05)
+        if by == "the editor":
+            await editor.conn.cancel(session_id=editor.session)
+        else:
+            await anyio.to_thread.run_sync(client.withdraw, editor.session, waiting[0].item_id)
+    assert ends == ["cancelled"]
+    await anyio.to_thread.run_sync(client.cancel, editor.session)
+    assert (await editor.prompt("Once more")).stop_reason == "end_turn"
+    assert "Wait for your turn" not in editor.text()
+
+
 async def test_a_cancelled_permission_cancels_the_turn(editor: Editor) -> None:
     async def cancel(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
         return None

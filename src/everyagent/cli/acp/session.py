@@ -31,6 +31,9 @@ from everyagent.model.events import (
 )
 from everyagent.model.sessions import SessionInfo
 
+#: Seconds between two looks at the queue while a prompt waits for its turn.
+QUEUE_CHECK = 2.0
+
 
 class Link(Struct, frozen=True):
     """The two sides: the daemon and the editor. `forms`: the editor can show forms."""
@@ -49,6 +52,7 @@ class EditorSession:
         self.choices = choices
         self._link = link
         self._offset = offset
+        self._handled = offset
         self._updates = Updates()
         self._following: anyio.CancelScope | None = None
         #: Held while a message is sent, so that its events are read when its id is known.
@@ -93,15 +97,52 @@ class EditorSession:
             item = await self._link.client.send(self.id, message.text, attachments=message.attachments)
             result = self._prompts[item] = _Result()
             self.follow()
+        while not result.begun.is_set():
+            with anyio.move_on_after(QUEUE_CHECK):
+                await result.begun.wait()
+                break
+            await self._check_queue(item, result)
         await result.given.wait()
         if isinstance(result.value, TurnEnded):
             return result.value
         raise RpcFailure(FAILED, result.value)
 
     async def cancel(self) -> None:
-        """Stop the running turn, after the message that may just be on its way."""
+        """Stop the running turn, after the message that may just be on its way, and withdraw prompts that wait."""
         async with self._sending:
+            for item, result in list(self._prompts.items()):
+                if not result.begun.is_set() and await self._withdraw(item):
+                    self._withdrawn(item)
             await self._link.client.cancel(self.id)
+
+    async def _withdraw(self, item: str) -> bool:
+        """False if the message no longer waits: then its turn has begun, which can be cancelled."""
+        try:
+            await self._link.client.withdraw(self.id, item)
+        except ApiError as error:
+            if error.code != "message_not_queued":
+                raise
+            return False
+        return True
+
+    async def _check_queue(self, item: str, result: "_Result") -> None:
+        """No event tells that another client withdrew a message.
+
+        The turn of a message that left the queue began before `event_count` was read. If all events up to there were
+        handled, and none of them began it, the message was withdrawn.
+        """
+        client = self._link.client
+        try:
+            if result.left_queue is None and all(each.item_id != item for each in await client.queue(self.id)):
+                result.left_queue = (await client.session(self.id)).event_count
+        except ClientError:
+            return  # the stream of events meets the same problem, and gives the prompt its end
+        if result.left_queue is not None and self._handled >= result.left_queue and not result.begun.is_set():
+            self._withdrawn(item)
+
+    def _withdrawn(self, item: str) -> None:
+        if result := self._prompts.pop(item, None):
+            result.give(TurnEnded(turn_id="", stop_reason="interrupted"))
 
     # -- events ---------------------------------------------------------------------------------------------------
 
@@ -115,6 +156,7 @@ class EditorSession:
                         async with self._sending:
                             self._offset = event.sequence
                         await self._take(event)
+                        self._handled = event.sequence
                 failure = "The session has ended. Start a new one."
             except ClientError as error:
                 failure = str(error)
@@ -130,6 +172,9 @@ class EditorSession:
         match event.data:
             case TurnStarted(input_item_ids=inputs):
                 self._inputs = inputs
+                for item in inputs:
+                    if result := self._prompts.get(item):
+                        result.begun.set()
             case TurnEnded() as ended:
                 for item in self._inputs:
                     if result := self._prompts.pop(item, None):
@@ -242,12 +287,18 @@ class EditorSession:
 
 
 class _Result:
-    """The end of a prompt's turn, or the reason why there is none."""
+    """The end of a prompt's turn, or the reason why there is none.
+
+    `left_queue` is the number of events of the session after its message was found to wait no longer.
+    """
 
     def __init__(self) -> None:
+        self.begun = anyio.Event()
+        self.left_queue: int | None = None
         self.given = anyio.Event()
         self.value: TurnEnded | str = ""
 
     def give(self, value: TurnEnded | str) -> None:
         self.value = value
+        self.begun.set()
         self.given.set()
