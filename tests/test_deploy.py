@@ -135,4 +135,4 @@ def test_the_image_runs_as_a_user_without_rights_and_has_the_extras():
         for name in source.split():
             assert (DEPLOY.parent / name).exists(), name
     (extras,) = re.findall(r"\.\[([\w,]+)\]", text)
-    assert set(extras.split(",")) == {"postgres", "nats", "s3"}
+    assert set(extras.split(",")) == {"postgres", "nats", "s3", "oidc", "otel"}
