@@ -137,6 +137,10 @@ def ended() -> wire.Frames:
     return frames(TurnEnded(turn_id="", stop_reason="end_turn"))
 
 
+def held(session_id: str, epoch: int, last: int, *, command: int = 2, busy: bool = True) -> wire.Held:
+    return wire.Held(session_id=session_id, epoch=epoch, last=last, command=command, busy=busy)
+
+
 async def bodies(sessions: Sessions, session_id: str) -> list[bytes]:
     found: list[bytes] = []
     while True:
@@ -148,11 +152,11 @@ async def bodies(sessions: Sessions, session_id: str) -> list[bytes]:
 
 @asynccontextmanager
 async def remote_sessions(
-    folder: Path, lease: float = 300.0, *, before: ScriptedRunner | None = None
+    folder: Path, lease: float = 300.0, *, before: ScriptedRunner | None = None, policy: Limits | None = None
 ) -> AsyncGenerator[tuple[Sessions, ScriptedRunner]]:
     """The sessions of a daemon, and its connected runner `far`. With `before`, the same runner, not connected yet."""
     settings = Settings(data_dir=folder, runner_lease=lease)
-    async with sessions_of(settings, policy=Limits()) as sessions:
+    async with sessions_of(settings, policy=policy or Limits()) as sessions:
         runners = sessions.services.runners.runners
         runner = ScriptedRunner(runners, "" if before else (await runners.keys.create("far")).secret)
         if before:

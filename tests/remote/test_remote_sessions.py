@@ -14,7 +14,7 @@ from everyagent.model.runners import Acknowledged
 from everyagent.model.sessions import Attachment, CreateSession, SendMessage
 from everyagent.remote import wire
 from everyagent.sessions import Sessions
-from tests.remote.scripted_runner import ScriptedRunner, bodies, delta, ended, frames, remote_sessions, started
+from tests.remote.scripted_runner import ScriptedRunner, bodies, delta, ended, frames, held, remote_sessions, started
 from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -33,10 +33,6 @@ async def first_input(sessions: Sessions, session_id: str) -> str:
     """The item of the message that began the first turn."""
     events = [msgspec.json.decode(body) for body in await bodies(sessions, session_id)]
     return next(event["data"]["input_item_ids"][0] for event in events if event["type"] == "turn.started")
-
-
-def held(session_id: str, epoch: int, last: int, *, command: int = 2, busy: bool = True) -> wire.Held:
-    return wire.Held(session_id=session_id, epoch=epoch, last=last, command=command, busy=busy)
 
 
 async def test_a_runner_that_stays_away_is_given_up_after_its_lease(tmp_path: Path) -> None:

@@ -30,10 +30,15 @@ class RunnerListener(Protocol):
     """A `Listener` that stores the mark of a runner with the frames."""
 
     async def received_once(self, batch: Sequence[DecodedFrame], mark: Mark) -> bool:
-        """Returns when the frames are committed; False if they are not, because the session is lost."""
+        """Returns when the frames are committed; False if they are not: the session is lost, or has dropped this."""
         ...
 
     async def died(self, death: Death) -> None: ...
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the session takes nothing more of this conversation."""
+        ...
 
     @property
     def mark(self) -> Mark | None:
@@ -85,6 +90,7 @@ class RemoteConversation:
         self._results: dict[int, asyncio.Future[wire.Result]] = {}
         self._resumed = resumed
         self._held: wire.Held | None = None
+        self._closing = False
         self._dead = asyncio.Event()
 
     # -- the session's conversation -------------------------------------------------------------------------
@@ -115,6 +121,7 @@ class RemoteConversation:
         """An agent whose runner is not connected is ended when the runner connects again."""
         if self._dead.is_set():
             return
+        self._closing = True
         if self._command(wire.Close(force)) is None:
             await self.die(Death(expected=True))
         await self._dead.wait()
@@ -177,7 +184,7 @@ class RemoteConversation:
         If a message cannot be sent again, the conversation ends, and the turn with it.
         """
         held = self._held
-        if held is None or self.sequence < held.last:
+        if held is None or self.sequence < held.last or self._closing:
             return
         self._held = None
         try:
@@ -193,7 +200,10 @@ class RemoteConversation:
             del self._unconfirmed[known]
 
     async def take(self, callback: wire.Callback) -> Acknowledged:
-        """Entries that are stored already are left out; after a gap nothing is taken, and the runner sends it again."""
+        """Entries that are stored already are left out; after a gap nothing is taken, and the runner sends it again.
+
+        What an agent sends after its session has let it go is acknowledged and not stored, as with an agent here.
+        """
         async with self._taking:
             self._confirm(callback.command)
             new = callback.entries[max(0, self.sequence + 1 - callback.first) :]
@@ -204,7 +214,8 @@ class RemoteConversation:
             mark = Mark(epoch=self.epoch, sequence=last)
             if self._dead.is_set():
                 return Acknowledged(sequence=self.sequence, fenced=True)
-            if not await self._listener.received_once(frames, mark):
+            stored = await self._listener.received_once(frames, mark)
+            if not stored and not (self._closing and self._listener.dropped):
                 raise Unavailable(
                     "The session is being loaded again, or the daemon stops. Nothing was stored; try again."
                 )

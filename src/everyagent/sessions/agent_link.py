@@ -41,6 +41,7 @@ class RemoteAgentEvents(AgentEvents, Protocol):
         self, listener: "ConversationListener", frames: Sequence[DecodedFrame], mark: Mark
     ) -> bool: ...
     async def missed(self, held: "wire.Held") -> "Sequence[wire.Action]": ...
+    def listens_to(self, listener: "ConversationListener") -> bool: ...
     @property
     def mark(self) -> Mark | None: ...
     @property
@@ -75,6 +76,10 @@ class RemoteListener(ConversationListener):
 
     async def received_once(self, batch: Sequence[DecodedFrame], mark: Mark) -> bool:
         return await self._remote_events.received_once(self, batch, mark)
+
+    @property
+    def dropped(self) -> bool:
+        return not self._remote_events.listens_to(self)
 
     @property
     def mark(self) -> Mark | None:

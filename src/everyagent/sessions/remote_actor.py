@@ -61,6 +61,9 @@ class RemoteActor(Actor):
         await asyncio.wait((done,))
         return not done.cancelled() and done.exception() is None
 
+    def listens_to(self, listener: ConversationListener) -> bool:
+        return self._link.listens_to(listener)
+
     @property
     def mark(self) -> Mark | None:
         return config_of(self.record).runner_mark
