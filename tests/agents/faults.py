@@ -47,23 +47,30 @@ class InjectedFault(TypeError):
 class Fault:
     """Counts how often the callback raised. It raises the first time that `when` accepts its arguments."""
 
-    def __init__(self, when: Callable[..., bool]) -> None:
+    def __init__(self, when: Callable[..., bool], error: Exception) -> None:
         self.raised = 0
         self._when = when
+        self._error = error
 
     def strike(self, *args: object) -> None:
         if not self.raised and self._when(*args):
             self.raised += 1
-            raise InjectedFault
+            raise self._error
 
 
 def _always(*_: object) -> bool:
     return True
 
 
-def inject(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, when: Callable[..., bool] = _always) -> Fault:
-    """Make `owner.name`, a function or a method, raise once. Later calls work as before."""
-    fault = Fault(when)
+def inject(
+    monkeypatch: pytest.MonkeyPatch,
+    owner: object,
+    name: str,
+    when: Callable[..., bool] = _always,
+    error: Exception | None = None,
+) -> Fault:
+    """Make `owner.name`, a function or a method, raise `error` once. Later calls work as before."""
+    fault = Fault(when, error or InjectedFault())
     original = getattr(owner, name)
     if inspect.iscoroutinefunction(original):
 

@@ -11,7 +11,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Change, Death, DecodedFrame, Prompt
-from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn, BadRequest, Unavailable
+from everyagent.agents.supervision import death_by, report
+from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn, BadRequest, EveryagentError, Unavailable
+from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
 from everyagent.model.isolation import Isolation
 from everyagent.model.runners import Acknowledged, Mark
@@ -23,7 +25,10 @@ from everyagent.remote.keys import RunnerId
 
 #: A command whose result does not come in this time is left to arrive later: the link may be cut.
 _RESULT_SECONDS = 10.0
+#: The time after which messages that could not be read from the log are read again.
+_RETRY_SECONDS = 1.0
 _ERRORS = {each.code: each for each in (AgentNotInstalled, AgentNotLoggedIn)}
+logger = get_logger(__name__)
 
 
 class RunnerListener(Protocol):
@@ -183,6 +188,16 @@ class RemoteConversation:
 
         If a message cannot be sent again, the conversation ends, and the turn with it.
         """
+        while not self._dead.is_set():
+            try:
+                return await self._catch_up()
+            except Unavailable as error:
+                logger.info("messages are read again for a runner", session=self.session_id, error=str(error))
+                await anyio.sleep(_RETRY_SECONDS)
+            except Exception as fault:  # noqa: BLE001 - whatever it is, only this agent is lost
+                await self.fail(fault)
+
+    async def _catch_up(self) -> None:
         held = self._held
         if held is None or self.sequence < held.last or self._closing:
             return
@@ -192,8 +207,17 @@ class RemoteConversation:
         except AgentFailed as error:
             await self.die(Death(expected=False, message=str(error), code="internal"))
             return
+        except BaseException:
+            self._held = held
+            raise
         for action in missed:
             self._command(action)
+
+    async def fail(self, fault: Exception) -> None:
+        """An error of the daemon itself ends this agent only."""
+        logger.error("a runner's conversation failed", session=self.session_id, runner=self.runner.name, exc_info=fault)
+        death = death_by(fault, f"The agent on the runner {self.runner.name!r}", Death(expected=False))
+        await report(lambda _: self.die(death), fault)
 
     def _confirm(self, number: int) -> None:
         for known in [each for each in self._unconfirmed if each <= number]:
@@ -205,29 +229,37 @@ class RemoteConversation:
         What an agent sends after its session has let it go is acknowledged and not stored, as with an agent here.
         """
         async with self._taking:
-            self._confirm(callback.command)
-            new = callback.entries[max(0, self.sequence + 1 - callback.first) :]
-            if callback.first > self.sequence + 1 or not new:
-                return Acknowledged(sequence=self.sequence, fenced=self._dead.is_set())
-            last = callback.first + len(callback.entries) - 1
-            frames, results, death = self._decoded(new)
-            mark = Mark(epoch=self.epoch, sequence=last)
-            if self._dead.is_set():
+            try:
+                return await self._take(callback)
+            except EveryagentError:
+                raise
+            except Exception as fault:  # noqa: BLE001 - whatever it is, only this agent is lost
+                await self.fail(fault)
                 return Acknowledged(sequence=self.sequence, fenced=True)
-            stored = await self._listener.received_once(frames, mark)
-            if not stored and not (self._closing and self._listener.dropped):
-                raise Unavailable(
-                    "The session is being loaded again, or the daemon stops. Nothing was stored; try again."
-                )
-            self.sequence = last
-            for result in results:
-                waiting = self._results.get(result.command)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(result)
-            if death is not None:
-                await self.die(death)
-            await self.catch_up()
-            return Acknowledged(sequence=last)
+
+    async def _take(self, callback: wire.Callback) -> Acknowledged:
+        self._confirm(callback.command)
+        new = callback.entries[max(0, self.sequence + 1 - callback.first) :]
+        if callback.first > self.sequence + 1 or not new:
+            await self._catch_up()
+            return Acknowledged(sequence=self.sequence, fenced=self._dead.is_set())
+        last = callback.first + len(callback.entries) - 1
+        frames, results, death = self._decoded(new)
+        mark = Mark(epoch=self.epoch, sequence=last)
+        if self._dead.is_set():
+            return Acknowledged(sequence=self.sequence, fenced=True)
+        stored = await self._listener.received_once(frames, mark)
+        if not stored and not (self._closing and self._listener.dropped):
+            raise Unavailable("The session is being loaded again, or the daemon stops. Nothing was stored; try again.")
+        self.sequence = last
+        for result in results:
+            waiting = self._results.get(result.command)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(result)
+        if death is not None:
+            await self.die(death)
+        await self._catch_up()
+        return Acknowledged(sequence=last)
 
     def _decoded(self, entries: Sequence[Raw]) -> tuple[list[DecodedFrame], list[wire.Result], Death | None]:
         frames, results, death = list[DecodedFrame](), list[wire.Result](), None

@@ -216,7 +216,11 @@ class Runners:
         ]
         connection.send(wire.Welcome(positions=positions))
         for place, conversation in mine.items():
-            commands = conversation.connected(held.get(place))
+            try:
+                commands = conversation.connected(held.get(place))
+            except Exception as fault:  # noqa: BLE001 - the runner's other conversations go on
+                self._spawn(conversation.fail, fault)
+                continue
             if commands is None:
                 why = f"The runner {runner.name!r} was restarted and no longer has the agent."
                 self._spawn(conversation.die, Death(expected=False, message=why))
