@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -67,39 +68,46 @@ class Host:
 
     async def hello(self) -> wire.Hello:
         installed = [name for name, adapter in self._adapters.items() if (await adapter.state()).installed]
+        held: list[wire.Held] = []
+        for conversation in [*self._conversations.values()]:
+            with _contained(conversation):
+                held.append(conversation.held())
         return wire.Hello(
             instance=self._instance,
             version=__version__,
             labels=self._settings.labels,
             agents=installed,
-            held=[each.held() for each in self._conversations.values()],
+            held=held,
         )
 
     def take(self, message: wire.Command | wire.Welcome) -> None:
+        """An exception, of a full disk for example, ends the conversation that it strikes."""
         if isinstance(message, wire.Welcome):
             for position in message.positions:
                 if conversation := self._conversations.get((position.session_id, position.epoch)):
-                    conversation.stored(position.sequence)
+                    with _contained(conversation):
+                        conversation.stored(position.sequence)
             return
         place = (message.session_id, message.epoch)
         conversation = self._conversations.get(place)
         if conversation is None:
             if not isinstance(message.action, wire.Open):
                 return
-            self._spool.begin(*place)
-            conversation = self._hold(Spooled(*place, last=0, command=0, ended=False))
-        conversation.take(message)
+            conversation = self._hold(Spooled(*place, last=0, command=0, ended=False), new=True)
+        with _contained(conversation):
+            conversation.take(message)
 
     async def close(self) -> None:
         """End all agents. What they sent is in the spool, and is sent now if the daemon is there."""
         for conversation in [*self._conversations.values()]:
-            await conversation.close(force=True)
+            with _contained(conversation):
+                await conversation.close(force=True)
         with anyio.move_on_after(_LAST_SECONDS):
             while self._conversations:
                 await self._left.wait()
                 self._left.clear()
 
-    def _hold(self, spooled: Spooled) -> HostedConversation:
+    def _hold(self, spooled: Spooled, *, new: bool = False) -> HostedConversation:
         conversation = self._conversations[spooled.session_id, spooled.epoch] = HostedConversation(
             spooled,
             spool=self._spool,
@@ -108,6 +116,7 @@ class Host:
             spawn=self._spawn,
             launched=self._launched,
             gone=self._gone,
+            new=new,
         )
         return conversation
 
@@ -173,3 +182,11 @@ class Host:
         name = hashlib.sha256(session_id.encode()).hexdigest()[:32]
         private_folder(scratch := self._settings.folder / "scratch" / name)
         return scratch
+
+
+@contextmanager
+def _contained(conversation: HostedConversation) -> Generator[None]:
+    try:
+        yield
+    except Exception as fault:  # noqa: BLE001 - whatever it is, only this agent is lost
+        conversation.fail(fault)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame, Launch
+from everyagent.agents.supervision import death_by
 from everyagent.errors import AgentFailed, EveryagentError
 from everyagent.logs import get_logger
 from everyagent.remote import wire
@@ -49,7 +50,12 @@ class Room:
 
 
 class HostedConversation:
-    """`spawn` starts a task; `gone` is called when nothing is left to send or to do."""
+    """`spawn` starts a task; `gone` is called when nothing is left to send or to do.
+
+    One that is not `new` was in the spool, and sends nothing until the daemon says how much of it is stored.
+
+    An exception in it ends its agent, with the code `internal`, and no other conversation.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class HostedConversation:
         spawn: Callable[..., None],
         launched: Callable[[str, int, wire.RemoteLaunch], Awaitable[tuple[Adapter, Launch]]],
         gone: Callable[["HostedConversation"], None],
+        new: bool = False,
     ) -> None:
         self.session_id = spooled.session_id
         self.epoch = spooled.epoch
@@ -77,12 +84,13 @@ class HostedConversation:
         self._link: AgentLink | None = None
         self._conversation: Conversation | None = None
         self._prompts: deque[str] = deque(maxlen=_REMEMBERED)
-        self._acknowledged: int | None = None
+        self._acknowledged = 0 if new else None
         self._fenced = False
         self._refused_at: int | None = None
+        self._unspooled: bytes | None = None
         self._news = asyncio.Event()
         self._serial: asyncio.Queue[wire.Command | None] = asyncio.Queue()
-        spawn(self._send_all)
+        spawn(self._keep_sending)
         spawn(self._carry_out_all)
 
     # -- the connection -------------------------------------------------------------------------------------
@@ -114,9 +122,9 @@ class HostedConversation:
         if command.number != self._command + 1 or self._fenced:
             return
         self._command = command.number
+        if command.number == 1:
+            self._spool.begin(self.session_id, self.epoch)
         self._spool.received(self.session_id, self.epoch, command.number)
-        if self._acknowledged is None:  # the first command of a new conversation
-            self._acknowledged = 0
         if isinstance(command.action, wire.GivePrompt | wire.Steer):
             self._prompts.append(command.action.prompt.item_id)
         match command.action:
@@ -143,12 +151,39 @@ class HostedConversation:
             self._add(wire.Died(death), ended=True)
 
     def _add(self, entry: wire.Entry, *, ended: bool = False) -> None:
+        """If the agent's end cannot be spooled, it is kept in memory. Raises for any other entry."""
         if self._ended or self._fenced:
             return
-        self._ended = ended
+        body = _encode(entry)
+        try:
+            self._spool.add(self.session_id, self.epoch, self._last + 1, body, ended=ended)
+        except Exception as error:
+            if not ended:
+                raise
+            logger.error("an agent's end could not be spooled", session=self.session_id, error=repr(error))
+            self._unspooled = body
         self._last += 1
-        self._spool.add(self.session_id, self.epoch, self._last, _encode(entry), ended=ended)
+        self._ended = ended
         self._news.set()
+
+    def fail(self, fault: Exception) -> None:
+        """Ends the agent because of an exception."""
+        logger.error("a conversation failed, so its agent is ended", session=self.session_id, exc_info=fault)
+        self._spawn(self._failed, fault)
+
+    async def _failed(self, fault: Exception) -> None:
+        await self._end_agent()
+        self._add(wire.Died(_death_by(fault)), ended=True)
+
+    async def _end_agent(self) -> None:
+        """Nothing that it sends is taken any more. Never raises."""
+        if not self._link:
+            return
+        self._link.drop()
+        try:
+            await self._link.close(self._conversation)
+        except Exception:
+            logger.exception("an agent did not close", session=self.session_id)
 
     # -- commands -------------------------------------------------------------------------------------------
 
@@ -157,14 +192,21 @@ class HostedConversation:
             await self._carry_out(command)
 
     async def _carry_out(self, command: wire.Command) -> None:
+        try:
+            await self._spool_result(command)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, only this agent is lost
+            self.fail(fault)
+
+    async def _spool_result(self, command: wire.Command) -> None:
         """The result is spooled after everything that the agent sent before it."""
         try:
             value = await self._do(command.action)
         except (EveryagentError, TimeoutError) as error:
             code = error.code if isinstance(error, EveryagentError) else None
-            self._add(wire.Result(command.number, None, code, str(error) or "The agent did not answer in time."))
+            result = wire.Result(command.number, None, code, str(error) or "The agent did not answer in time.")
         else:
-            self._add(wire.Result(command.number, value))
+            result = wire.Result(command.number, value)
+        self._add(result, ended=result.error is not None and isinstance(command.action, wire.Open))
 
     async def _do(self, action: wire.Action) -> bool | None:
         match action:
@@ -195,12 +237,9 @@ class HostedConversation:
     async def _open(self, launch: wire.RemoteLaunch) -> None:
         adapter, local = await self._launched(self.session_id, self.epoch, launch)
         self._link = AgentLink(adapter, self, _LIMITS)
-        try:
-            self._conversation = await self._link.open(local)
-        except (EveryagentError, TimeoutError):
-            self._ended = True
-            self._news.set()
-            raise
+        self._conversation = await self._link.open(local)
+        if self._ended or self._fenced:
+            await self._end_agent()
 
     @property
     def _live(self) -> Conversation:
@@ -221,17 +260,35 @@ class HostedConversation:
         self._news.set()
 
     async def _end_fenced(self) -> None:
-        if self._link and self._conversation:
-            await self._link.close(self._conversation, force=True)
+        await self._end_agent()
         self._over()
 
     def _over(self) -> None:
-        self._spool.forget(self.session_id, self.epoch, self._last)
+        try:
+            self._spool.forget(self.session_id, self.epoch, self._last)
+        except Exception:
+            logger.exception("a conversation is over, but could not be deleted", session=self.session_id)
         self._room.freed()
         self._serial.put_nowait(None)
         self._gone(self)
 
     # -- sending --------------------------------------------------------------------------------------------
+
+    async def _keep_sending(self) -> None:
+        """After a fault, the agent's end is sent after its entries; after a second one, in their place."""
+        faults = 0
+        while True:
+            try:
+                return await self._send_all()
+            except Exception as fault:
+                logger.exception("entries could not be sent, so the agent is ended", session=self.session_id)
+                faults += 1
+                if faults == 1:
+                    await self._failed(fault)
+                elif faults == 2:
+                    await self._replace_unsent(self._acknowledged or 0, _death_by(fault))
+                else:
+                    self._fence()
 
     async def _send_all(self) -> None:
         """Send from the last acknowledged entry on, for as long as it takes."""
@@ -264,21 +321,29 @@ class HostedConversation:
     async def _refused(self, stored: int, why: str) -> None:
         """The daemon will never take what the agent sent, so the agent is ended, and the session gets the reason."""
         logger.error("the daemon refused a callback, so its agent is ended", session=self.session_id, error=why)
+        message = f"The daemon refused what the runner sent: {why}"
+        await self._replace_unsent(stored, Death(expected=False, message=message, code="internal"))
+
+    async def _replace_unsent(self, stored: int, death: Death) -> None:
+        """Ends the agent. Its death takes the place of all entries after `stored`."""
         if self._refused_at == stored:
             self._fence()
             return
-        self._refused_at = stored
-        self._ended = True
-        if self._link and self._conversation:
-            await self._link.close(self._conversation, force=True)
-        self._spool.acknowledge(self.session_id, self.epoch, self._last)
+        self._refused_at, self._unspooled = stored, None
+        await self._end_agent()
+        try:
+            self._spool.acknowledge(self.session_id, self.epoch, self._last)
+        except Exception:
+            logger.exception("unsent entries could not be deleted", session=self.session_id)
         self._room.freed()
-        death = Death(expected=False, message=f"The daemon refused what the runner sent: {why}", code="internal")
         self._ended, self._last = False, stored
         self._add(wire.Died(death), ended=True)
 
     def _next(self, after: int) -> wire.Callback:
-        entries = self._spool.pending(self.session_id, self.epoch, after, wire.CALLBACK_BYTES)
+        if self._unspooled is not None and after + 1 == self._last:
+            entries = [self._unspooled]
+        else:
+            entries = self._spool.pending(self.session_id, self.epoch, after, wire.CALLBACK_BYTES)
         return wire.Callback(
             session_id=self.session_id,
             epoch=self.epoch,
@@ -286,3 +351,7 @@ class HostedConversation:
             command=self._command,
             entries=[Raw(body) for body in entries],
         )
+
+
+def _death_by(fault: Exception) -> Death:
+    return death_by(fault, "The agent on the runner", Death(expected=False))

@@ -22,7 +22,7 @@ _SCHEMA = (
 
 
 class Spooled(NamedTuple):
-    """A conversation in the file. `ended`: its last entry is the agent's death."""
+    """A conversation in the file. `ended`: its last entry is the agent's death, or the failure of its start."""
 
     session_id: str
     epoch: int
