@@ -103,8 +103,11 @@ class Raw:
         """The session's events from the universal API."""
         return json.dumps(self.universal_call("GET", f"{self.path}/events"))
 
+    def universal_answer(self, method: str, path: str) -> httpx2.Response:
+        return self._client.request(method, f"{self._daemon.url}/v1{path}")
+
     def universal_call(self, method: str, path: str) -> Event:
-        answer = self._client.request(method, f"{self._daemon.url}/v1{path}")
+        answer = self.universal_answer(method, path)
         assert answer.status_code == 200, answer.text
         return cast("Event", answer.json())
 

@@ -97,8 +97,11 @@ class RosterThreads:
         if thread.archived_at is not None:
             return
         if report.status == "terminated" and thread.status != "terminated":
+            rested = thread.status not in AT_WORK and not asked
             self._actions.follow(thread, report)
             self._change(thread, "terminated")
+            if rested:
+                return
         elif not thread.owes or not self._show(thread, report, asked):  # or it stops, after its coordinator's turn
             return
         if state.turn or state.actions:

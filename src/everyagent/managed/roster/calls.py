@@ -1,6 +1,8 @@
 """Calls of a coordinator: begins threads of its roster, gives them messages and waits for their replies."""
 
 from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import cast
 
@@ -16,7 +18,7 @@ from everyagent.managed.projection.document import ThreadOf
 from everyagent.managed.projection.events import Stop
 from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
-from everyagent.managed.projection.state import AT_WORK
+from everyagent.managed.projection.state import AT_WORK, Thread
 from everyagent.managed.roster.members import MAX_AT_WORK, CallAgents, Member, Task, members_of
 from everyagent.managed.roster.reports import ThreadReports, roster_of
 from everyagent.managed.sessions.creation import SessionCreation
@@ -61,7 +63,7 @@ class RosterCalls:
         self._projected = sessions.projected
         self._creating = creating
         self._reports = reports
-        self._open: defaultdict[str, set[str]] = defaultdict(set)
+        self._open: defaultdict[str, set[ThreadOf]] = defaultdict(set)
 
     async def run(self, record: SessionRecord, payer: EventActor | None, given: Json) -> ToolAnswer:
         """Runs the tool for the coordinator's session."""
@@ -89,8 +91,8 @@ class RosterCalls:
 
     async def turn_over(self, session_id: str) -> None:
         """The coordinator waits for no call of a turn that has ended."""
-        for thread in [*self._open.get(session_id, ())]:
-            await self._reports.interrupt(thread)
+        for of in [*self._open.get(session_id, ())]:
+            await self._reports.interrupt(of)
 
     async def ended(self, session_id: str, *, deleted: bool = False) -> None:
         """Ends the threads of a coordinator with it."""
@@ -106,8 +108,7 @@ class RosterCalls:
         """`taken` are the threads of the same call."""
         projection = await self._projected.log.projection(session_id)
         threads = roster_of(projection)
-        if len(taken | {key for key, thread in threads.items() if thread.status in AT_WORK}) >= MAX_AT_WORK:
-            raise Conflict(f"No more than {MAX_AT_WORK} threads work at the same time. Wait for one of them.")
+        _require_room(taken | _at_work(threads))
         if (task.agent is None) == (task.thread_id is None):
             raise BadRequest("A task has either an `agent`, for a new thread, or a `thread_id`.")
         if task.agent is not None:
@@ -137,16 +138,17 @@ class RosterCalls:
         results: dict[int, TaskResult],
         number: int,
     ) -> None:
+        of = ThreadOf(session=record.session_id, thread=task.session, key=task.key)
         opened = self._open[record.session_id]
-        opened.add(task.session)
+        opened.add(of)
         try:
-            await self._begin(record, payer, task)
+            await self._begin(record, payer, task, of)
             rested = await self._reports.rested(task.session)
         except EveryagentError as error:
             results[number] = TaskResult(agent=task.name, thread_id=task.session, error=str(error))
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._stop(task.session)
+                await self._stop(of)
             raise
         else:
             text = rested.text
@@ -158,20 +160,19 @@ class RosterCalls:
             )
         finally:
             self._reports.forget(task.session)
-            opened.discard(task.session)
+            opened.discard(of)
             if not opened:
                 self._open.pop(record.session_id, None)
 
-    async def _stop(self, session_id: str) -> None:
+    async def _stop(self, of: ThreadOf) -> None:
         """Stops a thread whose call was cancelled."""
         try:
-            await self._reports.interrupt(session_id)
+            await self._reports.interrupt(of)
         except EveryagentError as error:
-            logger.info("a thread could not be interrupted", session=session_id, why=str(error))
+            logger.info("a thread could not be interrupted", session=of.thread, why=str(error))
 
-    async def _begin(self, record: SessionRecord, payer: EventActor | None, task: _Assignment) -> None:
+    async def _begin(self, record: SessionRecord, payer: EventActor | None, task: _Assignment, of: ThreadOf) -> None:
         """Creates the thread if it is new, and gives it the message."""
-        of = ThreadOf(session=record.session_id, thread=task.session, key=task.key)
         coordinator = document_of(await self._projected.log.projection(record.session_id))
         if task.member is not None:
             await self._creating.create_thread(task.session, record, of, coordinator, task.member.agent)
@@ -184,6 +185,7 @@ class RosterCalls:
             thread = projector.threads.get(task.key)
             if thread and (thread.status in AT_WORK or thread.archived_at is not None):
                 raise Conflict(f"The thread {thread.id} works on another message, or has ended.")
+            _require_room(_at_work(projector.threads))  # another call may have begun threads since
             return _batch(called, payer)
 
         try:
@@ -204,10 +206,20 @@ class RosterCalls:
                 return message
 
             await self._projected.submit(task.session, giving)
-            self._reports.follow(task.session, payer)
+            self._reports.follow(of, payer)
         except EveryagentError:
             await self._projected.submit(record.session_id, partial(_failed, task.key))
             raise
+
+
+def _at_work(threads: Mapping[str, Thread]) -> set[str]:
+    """The keys of the roster's threads that work."""
+    return {key for key, thread in threads.items() if thread.session and thread.status in AT_WORK}
+
+
+def _require_room(at_work: AbstractSet[str]) -> None:
+    if len(at_work) >= MAX_AT_WORK:
+        raise Conflict(f"No more than {MAX_AT_WORK} threads work at the same time. Wait for one of them.")
 
 
 def _failed(key: str, projection: Projection) -> Batch:

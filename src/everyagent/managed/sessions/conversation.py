@@ -9,12 +9,13 @@ from everyagent.errors import BadRequest
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventQuery, JoinedPage, Receipt
 from everyagent.log.projections import ProjectionRecord
+from everyagent.managed.projection.document import ThreadOf
 from everyagent.managed.projection.events import TYPE_NUMBERS
 from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import AT_WORK
 from everyagent.managed.resources.pages import cursor, micros, position
-from everyagent.managed.roster.reports import ThreadReports
+from everyagent.managed.roster.reports import ThreadReports, roster_of, threads_of
 from everyagent.managed.sessions.batches import Planner, PreparedEvent, check_order, with_ids
 from everyagent.managed.sessions.client_events import (
     ClientEvent,
@@ -26,7 +27,7 @@ from everyagent.managed.sessions.client_events import (
     answered_use,
 )
 from everyagent.managed.sessions.earlier_answers import answered_earlier
-from everyagent.managed.sessions.presentation import document_of, state_of, subagents_of
+from everyagent.managed.sessions.presentation import document_of, state_of
 from everyagent.managed.sessions.prompts import Prompts, ToolOutput, outcome_text
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionListQuery
 from everyagent.managed.sessions.streams import Streams
@@ -80,11 +81,14 @@ class Talking:
         of_threads = self._of_threads(known, prepared)
         if of_threads:
             _planned(session_id, prepared, _projector(session_id, known), earlier)
-        for thread, answers in of_threads.items():
-            _planned(thread, answers, _projector(thread, await self._projected.log.projection(thread)))
-        for thread, answers in of_threads.items():
-            await self._projected.submit(thread, partial(_planned, thread, answers))
-            self._reports.follow(thread, current().actor)
+        try:
+            for of, answers in of_threads.items():
+                _planned(of.thread, answers, _projector(of.thread, await self._projected.log.projection(of.thread)))
+            for of, answers in of_threads.items():
+                await self._projected.submit(of.thread, partial(_planned, of.thread, answers))
+        finally:  # also where a thread has ended, or is gone: it is reported as terminated
+            for of in of_threads:
+                self._reports.follow(of, current().actor)
         response: list[bytes] = []
 
         def plan(projection: Projection) -> Batch:
@@ -104,14 +108,14 @@ class Talking:
 
     def _of_threads(
         self, projection: ProjectionRecord, prepared: Sequence[PreparedEvent]
-    ) -> dict[str, list[PreparedEvent]]:
-        """The answers to what threads of the roster ask, by the threads' sessions."""
-        found: dict[str, list[PreparedEvent]] = {}
-        actions = state_of(projection).actions
+    ) -> dict[ThreadOf, list[PreparedEvent]]:
+        """The answers to what threads of the roster ask."""
+        found: dict[ThreadOf, list[PreparedEvent]] = {}
+        actions, threads = state_of(projection).actions, threads_of(projection)
         for each in prepared:
             action = actions.get(answered_use(each.event) or "")
             if action and action.session:
-                found.setdefault(action.session, []).append(each)
+                found.setdefault(threads[action.session], []).append(each)
         return found
 
     async def _interrupt_threads(self, session_id: str, event: UserInterrupt) -> None:
@@ -119,13 +123,13 @@ class Talking:
         projection = await self._projected.log.projection(session_id)
         asking = {action.session for action in state_of(projection).actions.values()}
         everything = event.session_thread_id in (None, thread_id(session_id))
-        for thread in subagents_of(projection).values():
-            if thread.session is None:
-                continue
+        threads = threads_of(projection)
+        for thread in roster_of(projection).values():
+            of = threads[thread.session or ""]
             if event.session_thread_id == thread.id:
-                await self._reports.interrupt(thread.session, event)
+                await self._reports.interrupt(of, event)
             elif everything and (thread.status in AT_WORK or thread.session in asking):
-                await self._reports.interrupt(thread.session)
+                await self._reports.interrupt(of)
 
     async def _message(self, event: ClientEvent) -> SendMessage | None:
         match event:

@@ -82,7 +82,7 @@ class ManagedProjections:
         assert isinstance(projection, Projector)
         document = projection.document
         if document.thread_of is not None:
-            self._managed.reports.follow(session_id)
+            self._managed.reports.follow(document.thread_of)
         if document.self_hosted:
             owner = document.thread_of.session if document.thread_of else session_id
             await self._managed.queue.turn_begins(document.environment_id, owner)
@@ -109,12 +109,16 @@ class ManagedProjections:
         await self._managed.roster.ended(session_id)
 
     async def going(self, session_id: str) -> None:
-        """Before a session is deleted: synchronizes its memory stores, then removes its workspace."""
+        """Before a session is deleted: synchronizes its memory stores, then removes its workspace.
+
+        A thread of a roster has neither; it is reported as terminated.
+        """
         try:
             document = document_of(await self._projected.log.projection(session_id))
         except SessionNotFound:
             return  # a universal session
         if document.thread_of is not None:
+            self._managed.reports.follow(document.thread_of)
             return
         await self._managed.roster.ended(session_id, deleted=True)
         if not document.self_hosted:
