@@ -10,7 +10,6 @@ from everyagent.log.log import NewEvent
 from everyagent.managed.projection.document import SessionDocument
 from everyagent.managed.projection.events import ON_THREAD
 from everyagent.managed.projection.projector import Projector
-from everyagent.managed.projection.state import State
 from everyagent.model.events import (
     DATA_BY_TYPE,
     EventData,
@@ -51,11 +50,11 @@ def recorded(case: Path) -> Iterator[EventData]:
             yield data
 
 
-def projector() -> Projector:
+def projector(state: bytes = b"{}") -> Projector:
     document = SessionDocument(
         agent={"name": "agent", "tools": [{"type": "agent_toolset_20260401"}]}, environment_id="env_1"
     )
-    return Projector("sesn_1", msgspec.json.encode(State()), msgspec.json.encode(document))
+    return Projector("sesn_1", state, msgspec.json.encode(document))
 
 
 def managed_events(projection: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:

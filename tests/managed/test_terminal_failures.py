@@ -1,16 +1,23 @@
 """How failures end turns and sessions in the Managed Agents API."""
 
 import json
-from collections.abc import Generator
+import os
+import signal
+import uuid
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import cast
 
 import pytest
 
-from everyagent.model.events import Error, ItemCompleted, ItemStarted, SessionEnded, TurnEnded, TurnStarted
+from everyagent.managed.projection.projector import Projector
+from everyagent.model.events import Error, EventData, ItemCompleted, ItemStarted, SessionEnded, TurnEnded, TurnStarted
 from everyagent.model.items import Item
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed.raw import TOOLSET, Event, Raw
 from tests.managed.test_projection import managed_events, own, projector
+from tests.waiting import wait_until
 
 SPOKEN = Item(
     item_id="itm_1", native_item_id=None, parent_id=None, kind="message", role="assistant", status="failed", content=[]
@@ -54,6 +61,64 @@ def test_a_failure_that_ends_the_session_is_terminal() -> None:
     begun = [TurnStarted(turn_id="turn_1", input_item_ids=[]), ItemStarted(item=SPOKEN)]
     events = [body for step in managed_events(projector(), [begun, [*CRASH, ended]]) for body in own(step)]
     assert shown([json.loads(body) for body in events]) == ["running", "error terminal", "terminated"]
+
+
+def with_variable(variable: str) -> Iterator[int]:
+    """The processes that have it in their environment."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or belongs to another user
+            if variable.encode() in path.read_bytes().split(b"\0"):
+                yield int(path.parent.name)
+
+
+def shown_of(frames: Sequence[Sequence[EventData]], projection: Projector | None = None) -> list[str]:
+    steps = managed_events(projection or projector(), frames)
+    return shown([json.loads(body) for step in steps for body in own(step)])
+
+
+def test_no_error_before_a_failed_turn_is_announced_as_a_retry() -> None:
+    begun = TurnStarted(turn_id="turn_1", input_item_ids=[])
+    refused = Error(message="The key is not valid.", code="auth")
+    failed = ["running", "error exhausted", "error exhausted", "idle"]
+    assert shown_of([[begun], [refused], CRASH]) == failed, "in frames of their own"
+    assert shown_of([[begun, refused, *CRASH]]) == failed
+
+
+def test_errors_that_the_turn_survives_are_retries() -> None:
+    begun = TurnStarted(turn_id="turn_1", input_item_ids=[])
+    errors = [Error(message=f"Error {number}") for number in range(30)]
+    went_on = ["running", *["error retrying"] * 30]
+    assert shown_of([[begun], *[[error] for error in errors], [ItemStarted(item=SPOKEN)]]) == went_on
+
+
+def test_a_crash_between_turns_is_an_error_at_once() -> None:
+    crash = Error(message="The agent's process was killed.", code="agent_crashed")
+    begun = TurnStarted(turn_id="turn_1", input_item_ids=[])
+    assert shown_of([[crash], [begun], [ItemStarted(item=SPOKEN)]]) == ["error exhausted", "running"]
+    assert shown_of([[crash, begun], [ItemStarted(item=SPOKEN)]]) == ["error exhausted", "running"]
+    ended = SessionEnded(reason="error", terminated_by="agent", message="It cannot go on.")
+    assert shown_of([[crash, ended]]) == ["error terminal", "terminated"]
+
+
+def test_an_error_that_an_earlier_version_has_held_is_not_lost() -> None:
+    stored = b'{"turn":true,"status":"running","held":{"type":"unknown_error","message":"It failed."}}'
+    assert shown_of([CRASH], projector(stored)) == ["error exhausted", "error exhausted", "idle"]
+    idle = b'{"held":{"type":"unknown_error","message":"It failed."}}'
+    begun = TurnStarted(turn_id="turn_1", input_item_ids=[])
+    assert shown_of([[begun]], projector(idle)) == ["error exhausted", "running"]
+
+
+def test_an_agent_that_is_killed_between_turns_is_an_error_at_once(raw: Raw) -> None:
+    mark = uuid.uuid4().hex
+    raw.create(TOOLSET, vault_ids=[raw.vault({"MARK_OF_THIS_TEST": mark})])
+    raw.say("[hello]")
+    raw.wait_idle("end_turn")
+    killed = [os.kill(pid, signal.SIGKILL) for pid in with_variable(f"MARK_OF_THIS_TEST={mark}")]
+    assert killed
+    settled = ["running", "idle", "error exhausted"]
+    wait_until(lambda: shown(raw.events()) == settled)
+    raw.say("[hello]")
+    wait_until(lambda: shown(raw.events()) == [*settled, "running", "idle"])
 
 
 def test_a_stream_ends_when_the_session_is_terminated(raw: Raw) -> None:

@@ -80,7 +80,7 @@ class Thread(Struct, kw_only=True, omit_defaults=True):
 
 
 class HeldError(Struct, kw_only=True, omit_defaults=True):
-    """An error of which the next event shows whether the turn survived it."""
+    """An error of which a later event shows whether the turn survived it."""
 
     type: str
     message: str
@@ -118,6 +118,7 @@ class State(Struct, kw_only=True, omit_defaults=True):
     calls whose input the model still writes. `unsettled`: required actions changed, and no status event shows it yet.
     `last_text`: the latest message of the running turn, in a thread of a roster. `roster_usage`, `roster_cost_usd`:
     those of all threads of the roster.
+    `errors` are held back until it is known whether the turn survives them; an earlier version had one, in `held`.
     """
 
     status: Status = "idle"
@@ -134,6 +135,7 @@ class State(Struct, kw_only=True, omit_defaults=True):
     taken: list[str] = []
     threads: dict[str, Thread] = {}
     held: HeldError | None = None
+    errors: list[HeldError] = []
     grants: list[Grant] = []
     answers: dict[str, str] = {}
     confirmed: list[str] = []

@@ -1,8 +1,10 @@
-"""Status and errors of turns. An error is held back until the next event shows whether the turn survived it."""
+"""Status and errors of turns. Errors are held back until an event shows whether the turn survived them."""
+
+from collections.abc import Sequence
 
 from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import SessionUsage, Stop, StopDetails
-from everyagent.managed.projection.failures import held
+from everyagent.managed.projection.failures import Retry, held
 from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import HeldError, State, Thread
@@ -21,6 +23,8 @@ _COST_UNKNOWN = HeldError(
     type="unknown_error",
     message="What this turn cost is not known, so the budget does not count it: there is no price for its model.",
 )
+#: Errors that are held back at most.
+_MOST_HELD = 20
 
 
 class Turns:
@@ -40,9 +44,10 @@ class Turns:
         self._threads = threads
         self._outcomes = outcomes
         self._done = False
-        self._failure: HeldError | None = None  # of a turn that ended in this frame; the session may end with it
+        self._failures: list[HeldError] = []  # of a turn that ended in this frame; the session may end with them
 
     def start(self) -> None:
+        self._settle_errors()
         self._emitter.state.turn = True
         self._emitter.state.stopping = False
         self._done = False
@@ -58,15 +63,14 @@ class Turns:
             self._spans.close(None, failed=True)
             self._statuses.reschedule(held(data))
         else:
-            self.survived()
-            self._emitter.state.held = held(data)
+            errors = [*self._take_errors(), held(data)]
+            if len(errors) > _MOST_HELD:
+                self._statuses.fail(errors.pop(0), "retrying")
+            self._emitter.state.errors = errors
 
     def survived(self) -> None:
-        """The turn went on, so the held error was not fatal."""
-        state = self._emitter.state
-        if state.held:
-            error, state.held = state.held, None
-            self._statuses.fail(error, "retrying")
+        """The turn went on, so no held error was fatal."""
+        self._fail(self._take_errors(), "retrying")
 
     def go_on(self) -> None:
         """The agent works again after a retry."""
@@ -96,24 +100,23 @@ class Turns:
         self._tools.close(but=set(state.actions))
         self._threads.rest()
         state.turn, state.taken = False, []
-        error, state.held = state.held, None
+        errors = self._take_errors()
         if state.actions:
             return
         state.grants = []
         if failed:
-            self._failure = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
-        elif error:
-            self._statuses.fail(error, "retrying")
+            self._failures = errors or [HeldError(type="unknown_error", message=data.error or "The turn failed.")]
+        else:
+            self._fail(errors, "retrying")
         self._rest(data)
 
     def end_session(self, data: SessionEnded) -> None:
-        state = self._emitter.state
-        error, self._failure, state.held = self._failure or state.held, None, None
+        errors, self._failures = [*self._failures, *self._take_errors()], []
         self.settle()
         self._outcomes.leave("interrupted", "The session ended.")
         if data.reason == "error":
             message = data.message or "The agent ended the session with an error."
-            self._statuses.fail(error or HeldError(type="unknown_error", message=message), "terminal")
+            self._fail(errors or [HeldError(type="unknown_error", message=message)], "terminal")
         self._spans.close(None, failed=data.reason == "error")
         self._statuses.end()
 
@@ -123,9 +126,9 @@ class Turns:
 
     def settle(self) -> None:
         """At the end of a frame: idle if the turn has failed, or is done and nothing is queued."""
-        failure, self._failure = self._failure, None
-        if failure:
-            self._statuses.fail(failure, "exhausted")
+        self._settle_errors()
+        if self._failures:
+            self._fail_for_good()
             self._statuses.rest(Stop(type="retries_exhausted"))
         done, self._done = self._done, False
         state = self._emitter.state
@@ -137,12 +140,30 @@ class Turns:
         state = self._emitter.state
         state.over_budget = limit is not None and state.total_usd >= limit
 
+    def _settle_errors(self) -> None:
+        """No turn can survive an error that came without one."""
+        if not self._emitter.state.turn:
+            self._fail(self._take_errors(), "exhausted")
+
+    def _take_errors(self) -> list[HeldError]:
+        """The held errors, which are not held any more. An earlier version has held one, in `held`."""
+        state = self._emitter.state
+        errors = [state.held, *state.errors] if state.held else state.errors
+        state.held, state.errors = None, []
+        return errors
+
+    def _fail_for_good(self) -> None:
+        errors, self._failures = self._failures, []
+        self._fail(errors, "exhausted")
+
+    def _fail(self, errors: Sequence[HeldError], retry: Retry) -> None:
+        for error in errors:
+            self._statuses.fail(error, retry)
+
     def _rest(self, data: TurnEnded) -> None:
         state = self._emitter.state
         if state.over_budget or data.stop_reason == "budget":
-            if self._failure:
-                self._statuses.fail(self._failure, "exhausted")
-                self._failure = None
+            self._fail_for_good()
             self._outcomes.leave("failed", "The budget was reached.")
             self._emit_usage()
             self._statuses.rest(Stop(type="budget_reached"))
