@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -20,7 +21,7 @@ from everyagent.managed.resources.agents.multiagent import (
 from everyagent.managed.resources.agents.shape import Agent, AgentCreate
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed import services
-from tests.managed.raw import Raw
+from tests.managed.raw import Event, Raw
 
 AGENT = {"name": "A", "model": "mock-small"}
 
@@ -45,11 +46,11 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
                 "tools": [
                     {
                         "type": "agent_toolset_20260401",
-                        "configs": [{"name": "web_search", "allowed_domains": ["example.com"]}],
+                        "configs": [{"name": "web_search", "max_content_tokens": 1000}],
                     }
                 ]
             },
-            "`allowed_domains` of web_search",
+            "`max_content_tokens` of web_search",
         ),
         ({"execution_identity": {"type": "aws_role", "role_arn": "arn:aws:iam::1:role/a"}}, "`execution_identity`"),
         ({"model": {"id": "mock-small", "speed": "fast", "inference_geo": "eu"}}, "`inference_geo`"),
@@ -60,6 +61,20 @@ def test_settings_without_effect_are_reported_as_warnings(raw: Raw, given: dict[
     assert f"{told} is kept and not applied" in raw.warnings("/agents", {**AGENT, **given})
     agent_id = raw.call("POST", "/agents", AGENT)["id"]
     assert f"{told} is kept and not applied" in raw.warnings(f"/agents/{agent_id}", given)
+
+
+@pytest.mark.parametrize("domains", ["allowed_domains", "blocked_domains"])
+def test_a_web_search_with_domains_is_denied_and_named(raw: Raw, domains: str) -> None:
+    config: Event = {"name": "web_search", domains: ["example.com"]}
+    tools = [{"type": "agent_toolset_20260401", "configs": [config]}]
+    assert f"web_search is denied, because no agent can be held to its `{domains}`" in raw.warnings(
+        "/agents", {**AGENT, "tools": tools}
+    )
+    raw.create(*tools)
+    policies = cast("Event", raw.universal_call("GET", raw.path)["toolPolicies"])
+    assert cast("Event", policies["tools"])["web_search"] == "deny"
+    config["enabled"] = False
+    assert "x-everyagent-warning" not in raw.answer("POST", "/agents", {**AGENT, "tools": tools}).headers
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ routes = Routes("managed sessions")
 @routes.add("POST", "/anthropic/v1/sessions", NotFound, effect=True, turns=True)
 async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[ManagedSession]:
     """Create a session. With `initial_events` it starts to work at once."""
-    return encoded(await call.managed.managed_sessions.create(call.body, call.receipt(encoded)))
+    session = await call.managed.managed_sessions.create(call.body, call.receipt(encoded))
+    call.warnings += await call.managed.credentials.unapplied(session.vault_ids)
+    return encoded(session)
 
 
 @routes.add("GET", "/anthropic/v1/sessions")
@@ -29,7 +31,10 @@ async def retrieve_managed_session(call: Call[Nothing, Nothing]) -> ManagedSessi
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}", SessionNotFound, Conflict, effect=True)
 async def update_managed_session(call: Call[Nothing, SessionUpdate]) -> ManagedSession:
     """Change its title, metadata, budget, tools, MCP servers or vaults."""
-    return await call.managed.managed_sessions.update(call.path["session_id"], call.body)
+    session = await call.managed.managed_sessions.update(call.path["session_id"], call.body)
+    if call.body.vault_ids:
+        call.warnings += await call.managed.credentials.unapplied(session.vault_ids)
+    return session
 
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/archive", SessionNotFound, Conflict, effect=True)

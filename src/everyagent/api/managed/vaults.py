@@ -4,6 +4,7 @@ from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import Deleted, ListQuery
+from everyagent.managed.resources.vaults.restrictions import unapplied
 from everyagent.managed.resources.vaults.shape import (
     BearerCreate,
     Credential,
@@ -61,7 +62,9 @@ async def create_credential(call: Call[Nothing, CredentialCreate]) -> Credential
     """Create a credential: at most one for each MCP server and each variable."""
     if isinstance(call.body.auth, BearerCreate) and call.body.auth.mcp_server_url is None:
         call.warnings.append("auth.mcp_server_url is missing: the token is stored, and sent to no server")
-    return await call.managed.credentials.create(call.path["vault_id"], call.body)
+    credential = await call.managed.credentials.create(call.path["vault_id"], call.body)
+    call.warnings += unapplied(credential.auth)
+    return credential
 
 
 @routes.add("GET", _VAULT + "/credentials", NotFound)
@@ -79,7 +82,9 @@ async def retrieve_credential(call: Call[Nothing, Nothing]) -> Credential:
 @routes.add("POST", _CREDENTIAL, NotFound, effect=True)
 async def update_credential(call: Call[Nothing, CredentialUpdate]) -> Credential:
     """Update the secret, name or metadata."""
-    return await call.managed.credentials.update(call.path["vault_id"], call.path["credential_id"], call.body)
+    credential = await call.managed.credentials.update(call.path["vault_id"], call.path["credential_id"], call.body)
+    call.warnings += unapplied(credential.auth)
+    return credential
 
 
 @routes.add("DELETE", _CREDENTIAL, NotFound)

@@ -40,7 +40,7 @@ def policies_of(tools: Sequence[Tool], *, self_hosted: bool) -> ToolPolicies:
         match tool:
             case AgentToolset() if not self_hosted:
                 default = _verdict(tool.default_config)
-                own = {config.name: _verdict(config) for config in tool.configs}
+                own = {config.name: _of_built_in(config) for config in tool.configs}
                 domains = next((_domains(each) for each in tool.configs if each.name == "web_fetch"), UNSET)
             case McpToolset():
                 named: dict[str, Verdict] = {config.name: _verdict(config) for config in tool.configs}
@@ -86,6 +86,11 @@ def custom_tools(tools: Sequence[Tool], *, self_hosted: bool) -> list[universal.
 def _enabled(toolset: AgentToolset, name: str) -> bool:
     named = [config for config in toolset.configs if config.name == name]
     return _verdict(named[0] if named else toolset.default_config) != "deny"
+
+
+def _of_built_in(config: BuiltInConfig) -> Verdict:
+    """No agent says which domains its search looks at, so a search with domains is denied."""
+    return "deny" if config.name == "web_search" and _domains(config) is not UNSET else _verdict(config)
 
 
 def _domains(config: BuiltInConfig) -> WebDomains | UnsetType:

@@ -7,23 +7,34 @@ from everyagent.managed.resources.agents.multiagent import Advisor, Coordinator,
 from everyagent.managed.resources.agents.shape import AgentBody, AwsRole
 from everyagent.managed.resources.agents.tools import AgentToolset, BuiltInConfig
 
-_NARROWED = ("allowed_domains", "blocked_domains", "max_content_tokens", "url_sources", "user_location")
-#: Enforced by the tool policies.
+_NARROWED = ("max_content_tokens", "url_sources", "user_location")
+#: Enforced by the tool policies, which deny the tool where its domains cannot be applied.
 _DOMAINS = ("allowed_domains", "blocked_domains")
 
 
 def limits_of_agent(agent: AgentBody) -> list[str]:
-    return [f"{what} is kept and not applied{why}" for what, why in _limits(agent)]
+    return [*(f"{what} is kept and not applied{why}" for what, why in _limits(agent)), *_denials(agent)]
+
+
+def _denials(agent: AgentBody) -> Iterator[str]:
+    for config in _built_in(agent):
+        named = [f"`{name}`" for name in _DOMAINS if _given(config, name)]
+        if config.name == "web_search" and config.enabled is not False and named:
+            yield f"web_search is denied, because no agent can be held to its {', '.join(named)}"
+
+
+def _built_in(agent: AgentBody) -> Iterator[BuiltInConfig]:
+    for tool in agent.tools:
+        if isinstance(tool, AgentToolset):
+            yield from tool.configs
 
 
 def _limits(agent: AgentBody) -> Iterator[tuple[str, str]]:
     for part in _unused(agent.multiagent):
         yield f"{part} of `multiagent`", ""
-    for tool in agent.tools:
-        for config in tool.configs if isinstance(tool, AgentToolset) else ():
-            applied = _DOMAINS if config.name == "web_fetch" else ()
-            if narrowed := [name for name in _NARROWED if name not in applied and _given(config, name)]:
-                yield f"{', '.join(f'`{name}`' for name in narrowed)} of {config.name}", ""
+    for config in _built_in(agent):
+        if narrowed := [name for name in _NARROWED if _given(config, name)]:
+            yield f"{', '.join(f'`{name}`' for name in narrowed)} of {config.name}", ""
     if isinstance(agent.execution_identity, AwsRole):
         yield "`execution_identity`", ": sessions run as the daemon's user"
     if agent.model.inference_geo is not None:

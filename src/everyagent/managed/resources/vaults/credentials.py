@@ -17,6 +17,7 @@ from everyagent.managed.resources.pages import Page, micros, page_of
 from everyagent.managed.resources.record_store import Deleted, ListQuery, find_in, retry_on_change, shown_as
 from everyagent.managed.resources.vaults import credential_kinds as kinds
 from everyagent.managed.resources.vaults import oauth
+from everyagent.managed.resources.vaults.restrictions import unapplied
 from everyagent.managed.resources.vaults.shape import (
     Bearer,
     Credential,
@@ -172,6 +173,16 @@ class CredentialStore:
                         bearers.setdefault(url, self._opened(record).value)
                         hidden |= _hidden(self._opened(record), record.id)
         return VaultSecrets(env=env, bearers=bearers, hidden=hidden, problems=problems)
+
+    async def unapplied(self, vault_ids: Sequence[str]) -> Sequence[str]:
+        """Warnings about restrictions of the variables that a session gets of these vaults."""
+        variables: dict[str, Variable] = {}
+        for vault_id in vault_ids:
+            wanted = RecordQuery(kind=CREDENTIAL_KIND, parent=vault_id, limit=MAX_IN_A_VAULT)
+            for auth in [_body(record).auth for record in await self._records.page(wanted)]:
+                if isinstance(auth, Variable):
+                    variables.setdefault(auth.secret_name, auth)
+        return [warning for variable in variables.values() for warning in unapplied(variable)]
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
         """The credential with a new access token. All callers at one time share one request, also if it fails."""
