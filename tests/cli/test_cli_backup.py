@@ -93,6 +93,12 @@ def test_a_running_daemon_a_damaged_file_and_a_missing_one_are_refused(
     assert cli("backup", str(damaged), "--force").code == 0
     assert tarfile.is_tarfile(damaged)
     assert "There is no file" in cli("restore", str(tmp_path / "none"), "--data-dir", str(tmp_path / "new")).err
+    old = tmp_path / "new" / "checkpoints" / "1"
+    old.mkdir(parents=True)
+    refused = cli("restore", str(whole), "--data-dir", str(tmp_path / "new"))
+    assert (refused.code, "files of another log's sessions" in refused.err) == (ExitCode.FAILED, True)
+    assert not (tmp_path / "new" / "everyagent.db").exists()
+    old.rmdir()
     restored = cli("restore", str(whole), "--data-dir", str(tmp_path / "new"))
     assert (restored.code, "before you start the daemon" in restored.err) == (0, True)
 

@@ -28,7 +28,7 @@ def backup(
 ) -> None:
     """Back up all sessions, files and keys into one file, and check it. The daemon may run.
 
-    Agents that are installed, and what agents keep in their own folders, are not in it.
+    Agents that are installed, what agents keep in their own folders, checkpoints and worktrees are not in it.
 
     Parameters
     ----------
@@ -85,7 +85,11 @@ def restore(file: Path, /, *, data_dir: Path | None = None) -> None:
     try:
         there = settings.data_dir / backups.DATABASE
         if there.exists():
-            raise CliFailure(f"{there} exists already, so nothing was changed. Move it away, with its folder blobs.")
+            raise CliFailure(
+                f"{there} exists already, so nothing was changed. Move it away, with the folders blobs and checkpoints."
+            )
+        if (old := settings.data_dir / "checkpoints").is_dir() and any(old.iterdir()):
+            raise CliFailure(f"{old} has files of another log's sessions, so nothing was changed. Move it away.")
         with tempfile.TemporaryDirectory(dir=settings.data_dir, prefix="restoring-") as copy:
             try:
                 with waiting(f"Reading {file}"):
