@@ -1,14 +1,18 @@
 """Checkpoints of a session's files, and rewinds of files and conversation."""
 
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from everyagent.errors import BadRequest, FilesChanged, OffsetOutOfRange, SessionBusy, SessionHasEnded
 from everyagent.git import checkpoints as kept
+from everyagent.log.log import SessionQuery
 from everyagent.model.checkpoints import RewindSession, RewoundSession
 from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.items import text_of
@@ -249,3 +253,104 @@ async def test_a_hostile_directory_runs_nothing_and_leads_nowhere(opened: Opened
         await rewound(talk, one)
         assert (secret / "file").read_text() == "untouched\n"
         assert not mark.exists()
+
+
+class Paused:
+    """Stops each call of a method of checkpoints, if `argument` is one of its arguments, until `go` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str, argument: object) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+        original = getattr(kept.Store, method)
+
+        def paused(*given: Any, **rest: Any) -> None:
+            if argument in given:
+                self.reached.set()
+                assert self.go.wait(LIMIT_SECONDS)
+            original(*given, **rest)
+
+        monkeypatch.setattr(kept.Store, method, paused)
+
+    async def wait(self) -> None:
+        assert await to_thread.run_sync(self.reached.wait, LIMIT_SECONDS)
+
+
+async def test_a_checkpoint_that_is_being_made_is_deleted_with_its_session(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "work"
+    async with opened() as sessions:
+        talk = await begun(sessions, folder)
+        await run(talk, "echo one > a.txt")
+        paused = Paused(monkeypatch, "__init__", folder)
+        await talk.send("[hello]")
+        await paused.wait()
+        (actor,) = sessions._supervisor.actors()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sessions.delete, talk.id)
+            with anyio.fail_after(LIMIT_SECONDS):
+                while actor.record.status != "ended":
+                    await anyio.sleep(0.01)
+            for _ in range(100):  # all that can happen before the checkpoint is finished happens
+                await anyio.sleep(0.001)
+            paused.go.set()
+        assert list((tmp_path / "data" / "checkpoints").iterdir()) == []
+        assert await sessions._log.sessions(SessionQuery(limit=10)) == []
+
+
+@pytest.mark.parametrize("later_turn", [False, True])
+async def test_turns_without_checkpoints_count_as_the_agents(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later_turn: bool
+) -> None:
+    folder = tmp_path / "work"
+    async with opened() as sessions:
+        talk = await begun(sessions, folder)
+        await run(talk, "echo one > a.txt")
+        (folder / "large").write_text("x" * 200)
+        with monkeypatch.context() as patch:
+            patch.setattr(kept, "MOST_BYTES", 100)
+            await started(talk, "echo two > a.txt")
+    async with opened() as sessions:
+        talk = Talk(sessions, talk.id)
+        if later_turn:
+            await run(talk, "echo three > b.txt")
+        changed = files(folder)
+        last = (await ends(talk))[-1]
+        begin = (await sessions.checkpoints.all(talk.id))[0].sequence
+        assert set((await rewound(talk, begin)).files) == set(changed)
+        assert files(folder) == {}
+        await rewound(talk, last)
+        assert files(folder) == changed
+
+
+async def test_what_a_person_changes_before_the_checkpoint_is_made_is_not_overwritten(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "work"
+    async with opened() as sessions:
+        talk = await begun(sessions, folder)
+        await run(talk, "echo one > a.txt; echo one > b.txt")
+        paused = Paused(monkeypatch, "keep", "after")
+        await started(talk, "echo two > a.txt; echo two > b.txt")
+        await paused.wait()
+        (folder / "a.txt").write_text("person\n")
+        paused.go.set()
+        (one, _) = await ends(talk)
+        with pytest.raises(FilesChanged) as refused:
+            await rewound(talk, one)
+        assert refused.value.facts["files"] == ["a.txt"]
+        (folder / "a.txt").write_text("one\n")
+        assert (await rewound(talk, one)).files == ["b.txt"]
+
+
+async def test_checkpoints_of_another_directory_fail_no_turn(opened: Opened, tmp_path: Path) -> None:
+    """Those that were left in a data folder by another log, under the number of the session."""
+    async with opened() as sessions:
+        talk = await begun(sessions, tmp_path / "work")
+        place = tmp_path / "data" / "checkpoints" / "1"
+        place.mkdir(parents=True)
+        (place / "root").write_text(str(tmp_path / "elsewhere"))
+        events = await talk.say("[hello]")
+        assert any(isinstance(event.data, TurnEnded) and event.data.stop_reason == "end_turn" for event in events)
+        notes = [event.data.item for event in await talk.events() if isinstance(event.data, ItemCompleted)]
+        details = [part.detail or "" for item in notes for part in item.content if isinstance(part, StatusPart)]
+        assert "another directory" in details[0]

@@ -4,7 +4,6 @@ Nothing is written to the repository that the folder may be in.
 """
 
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -28,6 +27,7 @@ _GROUP = 50
 #: No command of a checkpoint may take longer.
 _LIMIT_SECONDS = 30.0
 _REFS = "refs/checkpoints/"
+_TITLE = "checkpoint"
 Moment: TypeAlias = Literal["after", "before"]
 
 
@@ -54,6 +54,8 @@ class Store:
             around = find(directory)
             note.write_bytes(os.fsencode(around.root if around else directory))
         self._root = Path(os.fsdecode(note.read_bytes()))
+        if not directory.is_relative_to(self._root):
+            raise GitFailed(f"The checkpoints in {place} are of another directory, {self._root}. Move them away.")
         self._inside = directory.relative_to(self._root)
         around = find(self._root)
         common = around.common if around and around.root == self._root else place
@@ -65,13 +67,19 @@ class Store:
             (place / "refs").mkdir(exist_ok=True)
             (place / "HEAD").write_text("ref: refs/heads/none\n")
 
-    def keep(self, sequence: int, moment: Moment, *, again: bool = False) -> None:
-        """Once for each moment, unless `again`. Raises `GitFailed` if that would take too long."""
+    def keep(self, sequence: int, moment: Moment, *, ended: int | None = None, again: bool = False) -> None:
+        """Once for each moment, unless `again`. Raises `GitFailed` if that would take too long.
+
+        Files that were changed since `ended`, the end of the turn in nanoseconds, are noted as a person's.
+        """
         known = self.all()
         if not again and any(each.sequence == sequence and each.moment == moment for each in known):
             return
         tree = self._snapshot()
-        commit = self._git.objects("commit-tree", tree, stdin=b"checkpoint").text
+        changed = self._git.changed(known[-1].commit, tree) if known and ended else []
+        late = [os.fsencode(path).hex() for path in changed if _is_newer(self._root / path, ended or 0)]
+        note = "\n".join([_TITLE, *late])
+        commit = self._git.objects("commit-tree", tree, stdin=note.encode()).text
         self._git.names("update-ref", Checkpoint(sequence=sequence, moment=moment, commit=commit).ref, commit)
         if len(known) >= MOST_KEPT + _GROUP:
             for old in known[:-MOST_KEPT]:
@@ -90,19 +98,23 @@ class Store:
             )
         return sorted(found, key=lambda each: (each.sequence, each.moment))
 
-    def restore(self, wanted: Checkpoint, now: int) -> list[str]:
+    def restore(self, wanted: Checkpoint, now: int, begun: Sequence[int]) -> list[str]:
         """Brings back the files that agents changed since a checkpoint, and returns their names.
 
         Files that only a person changed stay as they are. Raises `FilesChanged`, with nothing changed, if a person has
-        changed some of the others. `now` is the session's last event.
+        changed some of the others. `now` is the session's last event. Turns `begun` without a checkpoint count, too.
         """
         tree = self._snapshot()
         since = [each for each in self.all() if (each.sequence, each.moment) >= (wanted.sequence, wanted.moment)]
         by_agent, by_person = set[str](), set[str]()
         for older, newer in zip(since, [*since[1:], None], strict=True):
-            is_persons = older.moment == "after" and (newer is None or newer.moment == "before")
+            end = newer.sequence if newer else now + 1
+            no_turn = not any(older.sequence < each < end for each in begun)
+            is_persons = older.moment == "after" and (newer is None or newer.moment == "before") and no_turn
             changed = self._git.changed(older.commit, newer.commit if newer else tree)
             (by_person if is_persons else by_agent).update(changed)
+            if newer and not is_persons:
+                by_person.update(self._late(newer).intersection(changed))
         restored = sorted(by_agent.intersection(self._git.changed(wanted.commit, tree)))
         if in_the_way := [path for path in restored if path in by_person]:
             raise FilesChanged(
@@ -114,6 +126,11 @@ class Store:
             self._write(tree, self._with(tree, wanted.commit, restored))
             self.keep(now + 1, "after", again=True)
         return restored
+
+    def _late(self, checkpoint: Checkpoint) -> set[str]:
+        """The files that were changed between the end of a turn and the checkpoint after it."""
+        message = self._git.objects("log", "-1", "--format=%B", checkpoint.commit).text
+        return {os.fsdecode(bytes.fromhex(line)) for line in message.removeprefix(_TITLE).split()}
 
     def _snapshot(self) -> str:
         """The tree of the files as they are. The index is kept: files that did not change are not read again."""
@@ -163,6 +180,14 @@ class Store:
             raise FilesChanged(f"The files could not be brought back: {error.detail}", files=[]) from error
 
 
+def _is_newer(file: Path, moment: int) -> bool:
+    """False for a file that is not there: bringing it back overwrites nothing."""
+    try:
+        return file.lstat().st_ctime_ns > moment
+    except OSError:
+        return False
+
+
 def chosen(checkpoints: Sequence[Checkpoint], sequence: int, next_turn: int | None) -> Checkpoint:
     """The checkpoint for an event between two turns: that before the next turn, if there is one."""
     for each in checkpoints:
@@ -176,8 +201,3 @@ def chosen(checkpoints: Sequence[Checkpoint], sequence: int, next_turn: int | No
             field="sequence",
         )
     return later[0]
-
-
-def forget(place: Path) -> None:
-    """The session is deleted."""
-    shutil.rmtree(place, ignore_errors=True)

@@ -1,5 +1,7 @@
 """Checkpoints of sessions: kept before and after their turns, brought back by a rewind, deleted with them."""
 
+import shutil
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -12,7 +14,7 @@ from msgspec.structs import replace
 
 from everyagent.agents import items
 from everyagent.errors import BadRequest, EveryagentError, OffsetOutOfRange, SessionBusy, SessionNotFound
-from everyagent.git.checkpoints import Moment, Store, chosen, forget
+from everyagent.git.checkpoints import Moment, Store, chosen
 from everyagent.git.commands import Git
 from everyagent.git.merging import named
 from everyagent.log.intact_events import intact_events
@@ -53,14 +55,16 @@ class Checkpoints:
             await self._keep(actor, actor.record.open_turn, "before")
 
     async def after_turn(self, actor: "Actor") -> None:
-        await self._keep(actor, actor.machine.state.position.head, "after")
+        await self._keep(actor, actor.machine.state.position.head, "after", time.time_ns())
 
-    async def _keep(self, actor: "Actor", sequence: int, moment: Moment) -> None:
+    async def _keep(self, actor: "Actor", sequence: int, moment: Moment, ended: int | None = None) -> None:
         record = actor.record
         if not config_of(record).checkpoints or record.number in self._failed or record.status == "ended":
             return
         try:
-            await self._run(record, lambda store: store.keep(sequence, moment))
+            async with self._locks.hold(str(record.number)):
+                if actor.record.status != "ended":  # and perhaps deleted
+                    await self._use(record, lambda store: store.keep(sequence, moment, ended=ended))
         except (EveryagentError, OSError) as error:
             self._failed.add(record.number)
             logger.warning("a checkpoint was skipped", session=record.session_id, error=str(error))
@@ -69,9 +73,8 @@ class Checkpoints:
 
     async def all(self, session_id: str) -> list[CheckpointInfo]:
         record = await self._log.session(session_id)
-        if not self._folder(record).is_dir():
-            return []
-        found = await self._run(record, lambda store: store.all())
+        async with self._locks.hold(str(record.number)):
+            found = await self._use(record, lambda store: store.all()) if self._folder(record).is_dir() else []
         return [CheckpointInfo(sequence=each.sequence, moment=each.moment) for each in found]
 
     async def rewind(self, session_id: str, request: RewindSession, hold: Hold) -> RewoundSession:
@@ -95,19 +98,29 @@ class Checkpoints:
         return RewoundSession(sequence=sequence, files=files, conversation=talks)
 
     async def _restored(self, record: SessionRecord, sequence: int, next_turn: int | None, head: int) -> list[str]:
-        if not self._folder(record).is_dir():
-            raise BadRequest(
-                "The session has no checkpoints of its files. Create it with `checkpoints`, or rewind the "
-                "`conversation` alone.",
-                field="restore",
-            )
+        begun = await self._begun(record)
 
         def restore(store: Store) -> list[str]:
-            if store.all() and store.all()[-1].moment == "before":  # its turn has just ended
+            known = store.all()
+            wanted = None if next_turn is None else chosen(known, sequence, next_turn)
+            last_turn = max(begun, default=0)
+            if known and (known[-1].moment == "before" or last_turn > known[-1].sequence):  # none since the last turn
                 store.keep(head, "after")
-            return store.restore(chosen(store.all(), sequence, next_turn), head)
+            return store.restore(wanted or chosen(store.all(), sequence, None), head, begun)
 
-        return await self._run(record, restore)
+        async with self._locks.hold(str(record.number)):
+            if not self._folder(record).is_dir():
+                raise BadRequest(
+                    "The session has no checkpoints of its files. Create it with `checkpoints`, or rewind the "
+                    "`conversation` alone.",
+                    field="restore",
+                )
+            return await self._use(record, restore)
+
+    async def _begun(self, record: SessionRecord) -> list[int]:
+        """The sequences at which turns began."""
+        begun = EventQuery(session=record.number, limit=500, types=frozenset((TYPE_NUMBERS[TurnStarted.type],)))
+        return [stored.sequence async for stored in intact_events(self._log, begun)]
 
     async def _boundary(self, record: SessionRecord, sequence: int) -> tuple[int, int | None]:
         """The event between two turns that a sequence stands for, and the beginning of the turn after it."""
@@ -122,8 +135,10 @@ class Checkpoints:
         return (sequence, None) if begun is None else (begun - 1, begun)
 
     async def remove(self, record: SessionRecord) -> None:
+        """After the session has ended. One that is being made is waited for, and none is made afterwards."""
         self._failed.discard(record.number)
-        await to_thread.run_sync(forget, self._folder(record))
+        async with self._locks.hold(str(record.number)):
+            await to_thread.run_sync(_forget, self._folder(record))
 
     async def sweep(self, session_of: Callable[[int], Awaitable[SessionRecord]]) -> None:
         """Removes the checkpoints of sessions that are not there any more, as a crash leaves them."""
@@ -132,16 +147,26 @@ class Checkpoints:
             try:
                 await session_of(int(folder.name))
             except (SessionNotFound, ValueError):
-                await to_thread.run_sync(forget, folder)
+                await to_thread.run_sync(_forget, folder)
 
     def _folder(self, record: SessionRecord) -> Path:
         return self._place / str(record.number)
 
-    async def _run(self, record: SessionRecord, function: Callable[[Store], _T]) -> _T:
+    async def _use(self, record: SessionRecord, function: Callable[[Store], _T]) -> _T:
+        """The session's lock must be held."""
         directory = Path(config_of(record).directory)
-        async with self._locks.hold(str(record.number)):
-            store = await to_thread.run_sync(partial(Store, self._git, self._folder(record), directory))
-            return await to_thread.run_sync(function, store)
+        store = await to_thread.run_sync(partial(Store, self._git, self._folder(record), directory))
+        return await to_thread.run_sync(function, store)
+
+
+def _forget(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        note = "checkpoints were not deleted; the daemon tries again when it starts"
+        logger.error(note, folder=str(folder), error=str(error))
 
 
 def _require_idle(actor: "Actor") -> None:
