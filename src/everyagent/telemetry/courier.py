@@ -4,14 +4,12 @@ A collector that is away is waited for, and nothing else waits: sessions do not 
 """
 
 import hashlib
-import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 import msgspec
-from anyio import to_thread
 from msgspec import Struct
 
 from everyagent.errors import OffsetOutOfRange, RecordNotFound, SessionNotFound
@@ -21,7 +19,7 @@ from everyagent.log.records import Insert, Records, Replace
 from everyagent.logs import get_logger
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemDelta, SessionUpdated, TurnEnded, TurnStarted
-from everyagent.telemetry.otlp import Outcome
+from everyagent.telemetry.delivery import Delivery, Sender
 from everyagent.telemetry.span import Span
 from everyagent.telemetry.turn_spans import TracedSession, TurnSpans
 
@@ -34,15 +32,9 @@ _READ: Final = frozenset(TYPE_NUMBERS.values()) - {TYPE_NUMBERS[ItemDelta.type]}
 _AFTER_ALL: Final = 2**31 - 1
 _KEEP_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 3.0
-_LONGEST_PAUSE: Final = 60.0
 #: Spans of one request to the collector.
 _BATCH: Final = 500
 logger = get_logger(__name__)
-
-
-class Sender(Protocol):
-    def send(self, spans: Sequence[Span]) -> tuple[Outcome, int | None]: ...
-    def close(self) -> None: ...
 
 
 class _Cursor(Struct, frozen=True, kw_only=True):
@@ -64,6 +56,7 @@ class TraceCourier:
         self._log = log
         self._records: Records = log.records
         self._sender = sender
+        self._delivery = Delivery(sender)
         self._content = content
         self._nodes = nodes
         self._version = 0
@@ -136,7 +129,7 @@ class TraceCourier:
             logger.exception("a turn makes no trace", session=chunk.session, sequence=ended.sequence)
             return
         for start in range(0, len(spans), _BATCH):
-            await self._send(spans[start : start + _BATCH])
+            await self._delivery.send(spans[start : start + _BATCH])
 
     async def _spans(self, session: int, ended: StoredEvent) -> list[Span]:
         """Read page by page: a turn may be of any length."""
@@ -176,22 +169,6 @@ class TraceCourier:
             if isinstance(data, SessionUpdated) and isinstance(data.model, str):
                 return data.model
         return None
-
-    async def _send(self, spans: Sequence[Span]) -> None:
-        """Tried until the collector takes or refuses them."""
-        failures = 0
-        while True:
-            outcome, status = await to_thread.run_sync(self._sender.send, spans, abandon_on_cancel=True)
-            if outcome == "refused":
-                logger.warning("the collector refuses a trace, which is left out", status=status)
-            if outcome != "away":
-                if failures:
-                    logger.info("the collector of telemetry takes traces again")
-                return
-            failures += 1
-            if failures == 1:
-                logger.warning("the collector of telemetry is away, and is tried again", status=status)
-            await anyio.sleep(min(_LONGEST_PAUSE, 2.0 ** min(failures - 1, 10)) * random.uniform(0.5, 1.0))
 
 
 def _encoded(position: FeedPosition) -> bytes:

@@ -16,11 +16,14 @@ from everyagent import __version__
 from everyagent.model.trace_context import TraceContext
 from everyagent.telemetry.span import Span
 
-#: `refused`: the collector will never take these spans. `away`: it may, later.
-Outcome: TypeAlias = Literal["sent", "refused", "away"]
+#: `refused`: the collector will never take these spans. `away`: it takes none now. `failed`: it answered with another
+#: error, which may be that of these spans alone.
+Outcome: TypeAlias = Literal["sent", "refused", "away", "failed"]
 _TIMEOUT_SECONDS: Final = 10.0
 #: Statuses that say that the spans themselves are wrong, or too many at once.
 _REFUSALS: Final = frozenset((400, 413, 415, 422))
+#: Statuses with which OTLP has a sender wait and try again, for any spans.
+_AWAY: Final = frozenset((None, 429, 502, 503, 504))
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 
 
@@ -45,7 +48,7 @@ class OtlpSender:
         status = self._answers[-1] if self._answers else None
         if result is SpanExportResult.SUCCESS:
             return "sent", status
-        return ("refused" if status in _REFUSALS else "away"), status
+        return ("refused" if status in _REFUSALS else "away" if status in _AWAY else "failed"), status
 
     def close(self) -> None:
         """Ends a `send` that waits to try again."""
