@@ -15,6 +15,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agents: dict[str, dict[str, object]] = {
         "mine": own_agent(title="My agent", modes={"default": "ask", "bypass": "yolo"}),
         "asking": own_agent(modes={"default": "ask", "bypass": "yolo"}, **{"asks-for": ["bash", "write"]}),
+        "shared": own_agent(modes={"default": "ask", "acceptEdits": "ask", "bypass": "yolo"}),
         "newer": own_agent("version", "2"),
         "locked": own_agent("locked"),
         "keyed": own_agent("keyed", **{"auth-method": "api-key"}),

@@ -31,6 +31,8 @@ class Agent:
         self.news = threading.Condition()
         self.cancelled = threading.Event()
         self.lock = threading.Lock()
+        self.reading = threading.Event()
+        self.reading.set()
         self.kept = Path(os.environ.get("FAKE_ACP_SESSIONS", "/dev/null"))
         self.history: list[str] = []
         self.key = ""
@@ -64,6 +66,7 @@ class Agent:
 
     def run(self) -> None:
         for line in sys.stdin:
+            self.reading.wait()
             message = json.loads(line)
             if "method" in message:
                 self.serve(message)
@@ -251,6 +254,28 @@ class Agent:
         method, _, params = rest.partition(" ")
         answer = self.request(method, {"sessionId": self.session, **json.loads(params or "{}")})
         self.say(json.dumps(answer.get("error") or answer.get("result")))
+
+    def do_withdraw(self, command: str) -> None:
+        """A request for permission that it withdraws, and then gets an answer to."""
+        call = {"toolCallId": "w1", "title": command, "kind": "execute", "rawInput": {"command": command}}
+        self.send(id="w", method="session/request_permission", params={"toolCall": call, "options": OPTIONS})
+        self.send(method="$/cancel_request", params={"requestId": "w"})
+        self.send(method="$/cancel_request", params={"requestId": "nothing"})
+        with self.news:
+            self.news.wait_for(lambda: "w" in self.answers, 60)
+        self.say(f"Withdrawn {json.dumps(self.answers.pop('w', {}).get('result'))}")
+
+    def do_mode(self, mode: str) -> None:
+        """Changes its mode by itself."""
+        self.update("current_mode_update", currentModeId=mode)
+
+    def do_stuffed(self, count: str) -> str:
+        """Sends requests without reading the answers, and goes on."""
+        self.reading.clear()
+        for number in range(int(count)):
+            self.send(id=f"s{number}", method="vendor/question", params={})
+        self.say("Unread.")
+        return "never"
 
     def do_asked(self, command: str) -> None:
         """A command in a terminal, for which it asks first. It runs the command whatever the answer is."""

@@ -14,13 +14,14 @@ from everyagent.agents.acp import driver
 from everyagent.agents.acp.adapter import AcpAdapter
 from everyagent.agents.acp.driver import AcpConversation
 from everyagent.agents.acp.own import profile_of
-from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter import Launch, Prompt
 from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.model.agents import OwnAgent
 from everyagent.model.events import Error, ItemDelta, PermissionRequested, PermissionResolved, TurnEnded, Unparsed
 from everyagent.model.items import text_of
 from everyagent.model.parts import JsonPart
+from everyagent.runtime.stdin import Stdin
 
 
 def test_another_protocol_version_is_a_clear_error(session: OwnSession) -> None:
@@ -74,6 +75,19 @@ async def test_a_session_that_is_never_loaded_is_lost_history(tmp_path: Path, mo
     monkeypatch.setattr(driver, "LOAD_LIMIT", 0.5)
     async with opened("silent", tmp_path, {}, native="s-1") as (_, listener):
         assert (await listener.death()).history_lost
+
+
+async def test_an_agent_that_stops_reading_is_still_read_and_then_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Stdin.__init__.__kwdefaults__ or {}, "time_limit", 2.0)
+    monkeypatch.setattr(driver, "DEATH_LIMIT", 0.5)
+    async with opened("friendly", tmp_path, {}) as (conversation, listener):
+        await conversation.prompt(Prompt(item_id="i", text="stuffed 20000"))
+        death = await listener.death()
+    assert "Unread." in "".join(delta.delta for delta in listener.all(ItemDelta))
+    assert (death.code, death.expected) == ("timeout", False)
+    assert "did not read its input" in (death.message or "")
 
 
 async def test_an_agent_closes_its_session_before_it_is_ended(tmp_path: Path) -> None:

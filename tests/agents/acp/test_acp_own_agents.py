@@ -18,7 +18,7 @@ from tests.managed.raw import TOOLSET, Raw, texts
 from everyagent.agents.registry import ACP_AGENTS
 from everyagent.cli.sessions.case import write_case
 from everyagent.client import AnyEvent, Client
-from everyagent.model.events import Error, ItemCompleted, PermissionRequested, TurnEnded
+from everyagent.model.events import Error, ItemCompleted, PermissionRequested, PermissionResolved, TurnEnded, Unparsed
 from everyagent.model.parts import ToolResultPart
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
@@ -216,6 +216,21 @@ def test_a_cancel_answers_open_permissions(session: OwnSession) -> None:
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     assert session.said("say And now?") == "And now?"
+
+
+def test_a_request_that_the_agent_withdraws_is_resolved(session: OwnSession) -> None:
+    said = session.create().said("withdraw touch made")
+    assert said == 'Withdrawn {"outcome": {"outcome": "cancelled"}}'
+    (resolved,) = session.all(PermissionResolved)
+    assert (resolved.status, resolved.message) == ("denied", "My agent withdrew it.")
+    assert session.all(Unparsed) == []
+
+
+def test_modes_that_share_one_of_the_agents_own_are_told_apart(session: OwnSession) -> None:
+    session.create(agent="shared", permissionMode="acceptEdits").said("say hi")
+    for own, universal in (("yolo", "bypass"), ("ask", "acceptEdits")):
+        session.turn(f"mode {own}")
+        assert session.info()["permissionMode"] == universal
 
 
 def test_the_system_prompt_goes_first(session: OwnSession) -> None:

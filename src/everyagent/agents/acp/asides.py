@@ -6,6 +6,19 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.acp import wire
 
+#: Requests for files and terminals on the client's side.
+CLIENT_METHODS = frozenset(
+    {
+        "fs/read_text_file",
+        "fs/write_text_file",
+        "terminal/create",
+        "terminal/output",
+        "terminal/wait_for_exit",
+        "terminal/kill",
+        "terminal/release",
+    }
+)
+
 
 class AcpReply(Struct, frozen=True):
     """The answer to a request of ours."""

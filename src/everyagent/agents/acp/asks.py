@@ -9,7 +9,7 @@ from msgspec import Struct
 from everyagent.agents.acp import wire
 from everyagent.agents.acp.wire_meta import VendorQuestion
 from everyagent.model.asks import PermissionReply, Question, QuestionOption
-from everyagent.model.events import PermissionRequested, QuestionRequested
+from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 from everyagent.model.parts import Json
 
 YES, NO = "yes", "no"
@@ -135,6 +135,14 @@ def requested(key: str, asked: list[Question], item: str | None) -> QuestionRequ
         questions=asked,
         item_id=item,
     )
+
+
+def withdrawn(key: str, ask: AcpAsk, title: str) -> PermissionResolved | QuestionResolved:
+    """The agent no longer waits for an answer."""
+    why = f"{title} withdrew it."
+    if isinstance(ask, AcpPermissionAsk):
+        return PermissionResolved(permission_id=key, action="", status="denied", reply="reject", message=why)
+    return QuestionResolved(question_id=key, prompt="", options=[], status="rejected", message=why)
 
 
 def input_of(arguments: str) -> Json:

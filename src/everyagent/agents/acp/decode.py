@@ -8,7 +8,14 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from everyagent.agents.acp import answers, asks, failures, policies, turns, wire
-from everyagent.agents.acp.asides import AcpReply, Aside, ClientRequest, SettledAcpRequest, UnservedAcpRequest
+from everyagent.agents.acp.asides import (
+    CLIENT_METHODS,
+    AcpReply,
+    Aside,
+    ClientRequest,
+    SettledAcpRequest,
+    UnservedAcpRequest,
+)
 from everyagent.agents.acp.asks import AcpAsk, AcpChoiceAsk, AcpFormAsk, AcpPermissionAsk, AcpQuestionsAsk
 from everyagent.agents.acp.calls import AcpCalls, meta_of
 from everyagent.agents.acp.messages import AcpMessages
@@ -40,6 +47,7 @@ _options = msgspec.json.Decoder(wire.ConfigOptions)
 _infos = msgspec.json.Decoder(wire.AcpSessionInfo)
 _contexts = msgspec.json.Decoder(wire.ContextUsage)
 _permissions = msgspec.json.Decoder(wire.PermissionParams)
+_withdrawals = msgspec.json.Decoder(wire.CancelRequest)
 _elicitations = msgspec.json.Decoder(wire.AcpElicitation)
 _opened = msgspec.json.Decoder(wire.SessionOpened)
 _results = msgspec.json.Decoder(wire.PromptResult)
@@ -56,6 +64,7 @@ class AcpDecoder:
     * `titled`: the session has a title, which the agent's does not replace.
     * `permitted` are the tools of which the user or a policy allowed a call in this turn.
     * `native` is the agent's own mode, `mode` the session's permission mode; `cancelled`: the turn is to stop.
+    * `chosen` has the permission mode for which an own mode was last set: several may have the same one.
     """
 
     def __init__(
@@ -70,6 +79,7 @@ class AcpDecoder:
         self.profile = profile
         self.mode = mode
         self.native: str | None = None
+        self.chosen: dict[str, str] = {}
         self.policies = policies
         self.asks: dict[str, AcpAsk] = {}
         self.permitted: set[str] = set()
@@ -129,6 +139,8 @@ class AcpDecoder:
             return self._asked(head.method, head.id, head.params)
         if head.method == "session/update":
             return self._updated(head.params)
+        if head.method == "$/cancel_request":
+            return self._withdrawn(_withdrawals.decode(head.params).request_id)
         if head.method == "_qwencode/end_turn" and self._own_turn:
             self._own_turn = False
             return [*self._close(), TurnEnded(turn_id="", stop_reason="end_turn")]
@@ -235,7 +247,7 @@ class AcpDecoder:
         if not native or self.native is None or native == self.native:
             return ()
         self.native = native
-        self.mode = policies.universal_mode(self.profile, native)
+        self.mode = self.chosen.get(native) or policies.universal_mode(self.profile, native)
         return (SessionUpdated(permission_mode=self.mode),)
 
     # -- requests of the agent --------------------------------------------------------------------------------------
@@ -298,6 +310,15 @@ class AcpDecoder:
         self.asks[key] = ask
         return [*before, draft]
 
+    def _withdrawn(self, id: wire.Id) -> Sequence[Draft]:
+        """The agent goes on without an answer, but still gets one. One that was answered just before is settled."""
+        key = _key(id)
+        ask = self.asks.pop(key, None)
+        if ask is None:
+            return ()
+        self.asides.append(SettledAcpRequest(id, answers.lapsed(ask)))
+        return (asks.withdrawn(key, ask, self.profile.title),)
+
     # -- answers to us ----------------------------------------------------------------------------------------------
 
     def _answered(self, head: wire.AcpHead) -> Sequence[Draft] | str:
@@ -359,18 +380,6 @@ UPDATES: dict[str, Handler] = {
 #: Updates that repeat the history of a loaded session.
 REPLAYED = frozenset(
     {"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan"}
-)
-#: Requests for files and terminals on the client's side.
-CLIENT_METHODS = frozenset(
-    {
-        "fs/read_text_file",
-        "fs/write_text_file",
-        "terminal/create",
-        "terminal/output",
-        "terminal/wait_for_exit",
-        "terminal/kill",
-        "terminal/release",
-    }
 )
 #: Vendors' messages that hold nothing that another event does not have.
 IGNORED = ("craft/drainMidTurnQueue", "qwen/notify/", "_qwencode/")

@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw
 from everyagent.agents import attached_files
 from everyagent.agents.acp import answers, attachments, encode, failures, policies, wire
 from everyagent.agents.acp import launch as launching
+from everyagent.agents.acp.answer_writer import AnswerWriter
 from everyagent.agents.acp.asides import AcpReply, ClientRequest, SettledAcpRequest, UnservedAcpRequest
 from everyagent.agents.acp.asks import AcpPermissionAsk
 from everyagent.agents.acp.client_methods import ClientMethods
@@ -22,7 +23,7 @@ from everyagent.agents.acp.offers import Offers, SetRequest
 from everyagent.agents.acp.profile import Profile
 from everyagent.agents.acp.terminals import Terminals
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
-from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
+from everyagent.agents.line_conversation import DEATH_LIMIT, LineConversation, LineProtocol, ProcessEnd
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotLoggedIn
 from everyagent.logs import get_logger
@@ -99,6 +100,8 @@ class AcpConversation:
         protocol = LineProtocol(profile.title, self._decoder.decode, self._ended, self._see_to_asides)
         self._lines = LineConversation(process, listener, protocol)
         self._client = ClientMethods(launch, self._decoder, terminals, self._lines.fail)
+        self._answers = AnswerWriter(self._lines.send, self._unread, tasks, self._lines.fail)
+        self._closing = False
         self.run = self._lines.run
 
     # -- the handshake ----------------------------------------------------------------------------------------------
@@ -220,6 +223,8 @@ class AcpConversation:
     async def _set_mode(self, mode: str) -> bool:
         self._decoder.mode = mode
         native = policies.native_mode(self._profile, mode, self._decoder.policies)
+        if native is not None:
+            self._decoder.chosen[native] = mode
         if native is None or native == self._decoder.native:
             return True
         before, self._decoder.native = self._decoder.native, native
@@ -285,6 +290,7 @@ class AcpConversation:
 
     async def close(self, *, force: bool = False) -> None:
         """An agent that can close its session does so first: it may have something to write."""
+        self._closing = True
         if not force and self._session and self._capabilities.session_capabilities.close is not None:
             try:
                 await self._request("session/close", {"sessionId": self._session}, CLOSE_LIMIT)
@@ -325,9 +331,9 @@ class AcpConversation:
         for aside in asides:
             match aside:
                 case UnservedAcpRequest():
-                    await self._reply(encode.refusal(aside.id, aside.method))
+                    self._answers.add(encode.refusal(aside.id, aside.method))
                 case SettledAcpRequest():
-                    await self._reply(encode.result(aside.id, aside.result))
+                    self._answers.add(encode.result(aside.id, aside.result))
                 case ClientRequest():
                     self._tasks.start_soon(self._serve, aside, on_fault=self._lines.fail)
                 case AcpReply():
@@ -339,16 +345,19 @@ class AcpConversation:
         try:
             result = await self._client.serve(request)
         except AgentFailed as failure:
-            await self._reply(encode.error(request.id, encode.FAILED, failure.detail))
+            self._answers.add(encode.error(request.id, encode.FAILED, failure.detail))
         else:
-            await self._reply(encode.result(request.id, result))
+            self._answers.add(encode.result(request.id, result))
 
-    async def _reply(self, frame: bytes) -> None:
-        """Failures are only logged: an agent that no longer reads is ending, and its death is reported."""
-        try:
-            await self._lines.send(frame)
-        except AgentFailed as failure:
-            logger.info("an agent did not accept a reply", agent=self._profile.name, error=failure.detail)
+    async def _unread(self, failure: AgentFailed) -> None:
+        """End an agent that no longer reads, unless it is ending by itself: its death is reported."""
+        logger.info("an agent did not accept an answer", agent=self._profile.name, error=failure.detail)
+        with anyio.move_on_after(DEATH_LIMIT):
+            await self._lines.process.wait()
+        if self._lines.process.exit is None and not self._closing:
+            if self._end == ProcessEnd():
+                self._end = ProcessEnd(code="timeout", message=f"{self._profile.title} was ended. {failure.detail}")
+            await self._lines.end()
 
     # -- the process ------------------------------------------------------------------------------------------------
 

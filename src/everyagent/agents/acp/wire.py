@@ -315,6 +315,10 @@ class AcpElicitation(Struct, frozen=True, rename="camel"):
     requested_schema: AcpFormSchema | None = None
 
 
+class CancelRequest(Struct, frozen=True, rename="camel"):
+    request_id: Id
+
+
 class ReadFile(Struct, frozen=True):
     path: str
     line: int | None = None
