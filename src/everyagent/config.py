@@ -57,6 +57,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     `idle_timeout`, `turn_timeout` and `runner_lease` are in seconds. Of `turn_timeout` and each `max_...` but the
     connections, 0 is no limit. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     `container_engine` is a command, which starts containers with `container_image`.
+    `mcp_...` limit the sessions that agents start over MCP; of the last two, 0 is no limit.
     `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
     Requests may name this daemon by `allowed_host`, several with commas between them, besides its own addresses.
@@ -87,6 +88,9 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     max_sessions: Annotated[int, Meta(ge=0)] = 0
     max_agents: Annotated[int, Meta(ge=0)] = 0
     max_queued_messages: Annotated[int, Meta(ge=0)] = 1_000
+    mcp_depth: Annotated[int, Meta(ge=0)] = 3
+    mcp_starts_per_hour: Annotated[int, Meta(ge=0)] = 120
+    mcp_budget: Annotated[float, Meta(ge=0)] = 10.0
     runner_lease: Annotated[float, Meta(gt=0)] = 300.0
     prices: Path | None = None
     isolation: IsolationChoice = "auto"

@@ -25,6 +25,7 @@ from everyagent.api.context import ApiSettings
 from everyagent.api.owner_token import OwnerToken
 from everyagent.api.proxies import TrustedProxies
 from everyagent.api.server import TlsListener, listen, serve
+from everyagent.api.start_limits import StartSettings
 from everyagent.background import keep_running
 from everyagent.clock import Clock, ClusterClock, SystemClock
 from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices, retention
@@ -303,6 +304,9 @@ async def run(
                 prefix=urlsplit(settings.public_url or "").path.rstrip("/"),
                 proxies=proxies,
                 access_log=settings.access_log,
+                starts=StartSettings(
+                    depth=settings.mcp_depth, per_hour=settings.mcp_starts_per_hour, budget_usd=settings.mcp_budget
+                ),
                 max_requests=settings.max_requests,
             )
             forwarder = _forwarder(sessions, api_settings)

@@ -1,5 +1,6 @@
 """Sessions as MCP tools: the daemon's `/mcp`, with the official client and with keys."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
 from everyagent.api.session_tools import MAX_RUNNING
+from everyagent.api.start_limits import StartLimits, StartSettings
+from everyagent.errors import RateLimited
 from tests.api.keyed import Keyed, keyed
 
 pytestmark = pytest.mark.anyio
@@ -119,6 +122,61 @@ async def test_only_so_many_started_sessions_run_at_the_same_time(server: Keyed)
         assert f"no more than {MAX_RUNNING}" in await mine.failure("start_session", agent="mock", message="x")
         await mine.call("end_session", session_id=begun[0]["session_id"])
         assert (await mine.call("start_session", agent="mock", message="Now"))["stop_reason"] == "end_turn"
+
+
+async def test_a_chain_of_sessions_that_start_sessions_ends(server: Keyed) -> None:
+    """Also if none of them waits for the next one."""
+    caller, depth = await server.owner(), StartSettings().depth
+    chain: list[str] = []
+    for _ in range(depth):
+        async with tools(caller) as mine:
+            begun = await mine.call("start_session", agent="mock", message="Next", budget_usd=5, wait_seconds=0)
+        chain.append(begun["session_id"])
+        caller.headers["x-everyagent-session"] = chain[-1]
+    async with tools(caller) as last:
+        refused = await last.failure("start_session", agent="mock", message="x", wait_seconds=0)
+        assert f"agents may start agents {depth} deep" in refused
+        for above in chain:
+            assert "started by" in await last.failure("send_message", session_id=above, message="Back to you")
+    infos = [(await caller.get(f"/v1/sessions/{each}")).json() for each in chain]
+    assert [info["metadata"]["everyagent.depth"] for info in infos] == ["1", "2", "3"]
+    assert [info["metadata"].get("everyagent.parent") for info in infos] == [None, *chain[:-1]]
+    assert {info["budgetUsd"] for info in infos} == {5}
+
+
+async def test_a_started_session_has_the_servers_budget(server: Keyed) -> None:
+    owner = await server.owner()
+    async with tools(owner) as mine:
+        for asked in ({}, {"budget_usd": 1000}):
+            begun = await mine.call("start_session", agent="mock", message="x", **asked)
+            info = (await owner.get(f"/v1/sessions/{begun['session_id']}")).json()
+            assert info["budgetUsd"] == StartSettings().budget_usd
+
+
+async def test_sessions_that_got_a_message_count_as_running(server: Keyed) -> None:
+    owner = await server.owner()
+    async with tools(owner) as mine:
+        for _ in range(MAX_RUNNING):
+            made = (await owner.post("/v1/sessions", json={"agent": "mock"})).json()["sessionId"]
+            await mine.call("send_message", session_id=made, message="[hang]", wait_seconds=0)
+        assert f"no more than {MAX_RUNNING}" in await mine.failure("start_session", agent="mock", message="x")
+
+
+async def test_starts_are_limited_by_the_minute_and_by_the_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    limits = StartLimits(StartSettings(per_hour=30))
+    started = 0
+    for minute in range(4):
+        now = 60.0 * minute
+        for _ in range(25):
+            try:
+                limits.start("one")
+            except RateLimited:
+                continue
+            started += 1
+    assert 30 <= started <= 33
+    limits.start("two")
 
 
 async def test_a_key_needs_the_scope_of_each_tool(server: Keyed) -> None:

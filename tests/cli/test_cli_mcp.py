@@ -24,6 +24,16 @@ async def test_the_official_client_drives_a_session(mode: str, daemon: Daemon, t
         assert msgspec.json.decode(content.text)["text"] == "Over stdio"
 
 
+async def test_the_session_of_the_agent_is_named_to_the_daemon(daemon: Daemon, tmp_path: Path) -> None:
+    given = environment(daemon.data_dir) | {"EVERYAGENT_MCP_SESSION": "sess_none"}
+    server = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "mcp"], env=given)
+    async with Client(stdio_client(server)) as client:
+        task = {"agent": "mock", "message": "x", "directory": str(tmp_path)}
+        (content,) = (await client.call_tool("start_session", task)).content
+    assert isinstance(content, TextContent)
+    assert "There is no session 'sess_none'" in content.text
+
+
 def test_bad_lines_are_answered_and_the_next_one_is_read(daemon: Daemon) -> None:
     lines = [
         b"{",

@@ -88,7 +88,7 @@ class Application:
             managed=managed,
             openapi=openapi_json,
             schema=schema_json,
-            start_limits=StartLimits(),
+            start_limits=StartLimits(settings.starts),
             forwarder=forwarder,
         )
         self._idempotency = Idempotency(sessions)

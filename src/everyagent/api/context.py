@@ -9,7 +9,7 @@ from msgspec import Struct
 from everyagent import __version__
 from everyagent.api.metrics import Metrics
 from everyagent.api.proxies import TrustedProxies
-from everyagent.api.start_limits import StartLimits
+from everyagent.api.start_limits import StartLimits, StartSettings
 from everyagent.api.streaming import OpenStreams
 from everyagent.model.oidc import OidcSettings
 from everyagent.sessions import Sessions
@@ -29,6 +29,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     At most `max_requests` are handled at a time; 0 is no limit. Streams and downloads that have begun do not count.
     With `oidc`, people can sign in to the inspector with a provider. Requests may have `prefix` before their path, and
     forwarded headers count from `proxies`. With `access_log`, each response has a line in the log.
+    `starts` limits the sessions that agents start over MCP.
     """
 
     token: str | None
@@ -41,6 +42,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     prefix: str = ""
     proxies: TrustedProxies | None = None
     access_log: bool = False
+    starts: StartSettings = StartSettings()
     max_body: int = 32 * MIB
     max_upload: int = 1024 * MIB
     max_requests: int = 5_000

@@ -39,6 +39,10 @@ class StartSession(Input, frozen=True, kw_only=True):
         Meta(description="`default` asks for what matters, `plan` changes nothing, `bypass` asks nothing."),
     ] = None
     title: str | None = None
+    budget_usd: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="The most that the session may spend, below the daemon's own limit."),
+    ] = None
     wait_seconds: Wait = 60
 
 

@@ -1,10 +1,9 @@
 """Sessions as MCP tools, so that agents can drive agents. `universal/mcp.py` is the route.
 
-A session that runs because of these tools has all that wait for it above it, so the limit on running ones also limits
-how deep agents can start agents. A key's budget limits their cost.
+A started session has its parent and its depth in its metadata, so chains end also if no session waits for the next
+one. The daemon adds the parent's id to the requests of the MCP servers that it gives to agents.
 """
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,13 +11,14 @@ import anyio
 import msgspec
 from msgspec import Struct
 
+from everyagent.api import request_decoding
 from everyagent.api import session_tool_inputs as inputs
 from everyagent.api.asgi import Scope as AsgiScope
 from everyagent.api.authorization import authorize
 from everyagent.api.context import Context
 from everyagent.api.mcp_server import RpcCall, tool_result
 from everyagent.api.universal.key_limits import checked_creation
-from everyagent.errors import BadRequest, Conflict, EveryagentError, RateLimited
+from everyagent.errors import BadRequest, Conflict, EveryagentError, SessionNotFound
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded, TurnStarted
@@ -26,6 +26,7 @@ from everyagent.model.items import Item, reasoning_of, text_of
 from everyagent.model.parts import Json, ToolCallPart, ToolResultPart
 from everyagent.model.principals import Scope, current
 from everyagent.model.sessions import CreateSession, SendMessage, SessionInfo
+from everyagent.model.tools import SESSION_HEADER
 from everyagent.sessions import EventsRequest, SessionQuery, Sessions
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 #: In the metadata of sessions that were started by these tools.
 STARTED_BY = "everyagent.started_by"
+PARENT = "everyagent.parent"
+DEPTH = "everyagent.depth"
 #: Sessions of one workspace that may run at the same time because of these tools.
 MAX_RUNNING = 8
 #: Of one text, so much is returned.
@@ -153,11 +156,11 @@ class SessionTools:
             model=given.model,
             permission_mode=given.permission_mode,
             title=given.title,
-            metadata={STARTED_BY: "mcp"},
+            metadata={STARTED_BY: "mcp", **await self._lineage()},
+            budget_usd=self._budget(given.budget_usd),
         )
         async with self._limits.lock:
-            if seconds := self._limits.rate.take(current().creates_in, time.monotonic()):
-                raise RateLimited(f"Too many sessions were started. Try again in {seconds:.0f} seconds.")
+            self._limits.start(current().creates_in)
             await self._refuse_over_limit()
             info = await self._sessions.create(None, checked_creation(request, self._context.settings))
             await self._sessions.send(info.session_id, SendMessage(message=given.message))
@@ -165,20 +168,56 @@ class SessionTools:
 
     async def _send(self, session_id: str, message: str) -> None:
         self._need(("run",), turns=True)
+        await self._refuse_ancestor(session_id)
         async with self._limits.lock:
-            if (await self._sessions.get(session_id)).status not in ("running", "waiting"):
+            info = await self._sessions.get(session_id)
+            self._limits.message(current().creates_in, session_id)
+            if info.status not in ("running", "waiting"):
                 await self._refuse_over_limit()
             await self._sessions.send(session_id, SendMessage(message=message))
+
+    async def _parent(self) -> SessionInfo | None:
+        """The session whose agent sent the request, if the daemon gave it the MCP server."""
+        named = request_decoding.header(self._scope, SESSION_HEADER.encode())
+        return await self._sessions.get(named) if named else None
+
+    async def _lineage(self) -> dict[str, str]:
+        """The metadata of a new session. Raises `Conflict` if it would be too deep."""
+        parent = await self._parent()
+        depth = _depth_of(parent) + 1 if parent else 1
+        most = self._limits.settings.depth
+        if parent and depth > most:
+            raise Conflict(
+                f"This session may not start another one: agents may start agents {most} deep, the limit of the server "
+                "(`serve --mcp-depth`). Do the task here."
+            )
+        return {DEPTH: str(depth), **({PARENT: parent.session_id} if parent else {})}
+
+    def _budget(self, asked: float | None) -> float | None:
+        given = [each for each in (asked, self._limits.settings.budget_usd or None) if each is not None]
+        return min(given, default=None)
+
+    async def _refuse_ancestor(self, session_id: str) -> None:
+        """A session and those above it could keep each other busy for ever."""
+        above, steps = await self._parent(), 0
+        while above and steps <= self._limits.settings.depth:
+            if above.session_id == session_id:
+                raise Conflict("A session cannot send messages to itself, or to one that it was started by.")
+            parent, steps = above.metadata.get(PARENT), steps + 1
+            try:
+                above = await self._sessions.get(parent) if parent else None
+            except SessionNotFound:  # it was deleted
+                return
 
     async def _refuse_over_limit(self) -> None:
         running = 0
         for status in ("running", "waiting"):
             listed, _ = await self._sessions.list(SessionQuery(status=status, limit=500))
-            running += sum(STARTED_BY in info.metadata for info in listed)
+            running += sum(STARTED_BY in info.metadata or self._limits.drives(info.session_id) for info in listed)
         if running >= MAX_RUNNING:
             raise Conflict(
-                f"{running} sessions that were started over MCP are running, and no more than {MAX_RUNNING} may. Wait "
-                "for one of them, or cancel it."
+                f"{running} sessions that were started or got a message over MCP are running, and no more than "
+                f"{MAX_RUNNING} may. Wait for one of them, or cancel it."
             )
 
     async def _settled(self, session_id: str, seconds: int) -> object:
@@ -215,6 +254,11 @@ class SessionTools:
         events = [decode_event(body) for body in page.split()]
         items = [_entry(event.data.item) for event in events if isinstance(event.data, ItemCompleted)]
         return {"items": items, "last": page.last or given.after, "more": page.more}
+
+
+def _depth_of(info: SessionInfo) -> int:
+    depth = info.metadata.get(DEPTH, "")
+    return int(depth) if depth.isdecimal() and len(depth) < 4 else 0
 
 
 def _busy(info: SessionInfo) -> bool:

@@ -1,5 +1,6 @@
 """`everyagent mcp`: forwards MCP messages from stdin to the daemon's `/mcp`, and its answers to stdout."""
 
+import os
 import sys
 
 import anyio
@@ -12,6 +13,7 @@ from everyagent.cli.stdio_lines import LineWriter, read_lines
 from everyagent.client import ApiError, AsyncClient, ClientError
 from everyagent.client.call import ApiCall, ApiResponse
 from everyagent.model.parts import Json
+from everyagent.model.tools import SESSION_HEADER, SESSION_VARIABLE
 
 #: Longer than the longest wait of a tool.
 _TIMEOUT = 600.0
@@ -40,26 +42,34 @@ def mcp(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
 
 
 async def _serve(options: DaemonOptions) -> None:
+    session = os.environ.get(SESSION_VARIABLE)
     async with connect(options) as connection, anyio.create_task_group() as tasks:
         lines = LineWriter(sys.stdout.fileno())
         async for line in read_lines(sys.stdin.fileno()):
             if line.body.strip():
-                tasks.start_soon(_forward, connection.client, line.body, lines)
+                tasks.start_soon(_forward, connection.client, line.body, lines, session)
         # Requests that were read before the end of the input are answered.
 
 
-async def _forward(client: AsyncClient, message: bytes, lines: LineWriter) -> None:
+async def _forward(client: AsyncClient, message: bytes, lines: LineWriter, session: str | None) -> None:
     try:
         head = msgspec.json.decode(message, type=_Head)
     except (msgspec.DecodeError, RecursionError):
         head = _Head()  # the daemon answers with the reason
-    if answer := await _answer(client, message, head):
+    if answer := await _answer(client, message, head, session):
         await lines.write(answer)
 
 
-async def _answer(client: AsyncClient, message: bytes, head: _Head) -> bytes:
-    revision = head.params.meta.revision
-    call = McpCall(method="POST", path="/mcp", decode=_body, body=message, timeout=_TIMEOUT, revision=revision)
+async def _answer(client: AsyncClient, message: bytes, head: _Head, session: str | None) -> bytes:
+    call = McpCall(
+        method="POST",
+        path="/mcp",
+        decode=_body,
+        body=message,
+        timeout=_TIMEOUT,
+        revision=head.params.meta.revision,
+        session=session,
+    )
     try:
         return await client.call(call)
     except ApiError as error:
@@ -72,9 +82,12 @@ async def _answer(client: AsyncClient, message: bytes, head: _Head) -> bytes:
 
 class McpCall(ApiCall[bytes], frozen=True, kw_only=True):
     revision: str | None = None
+    session: str | None = None
 
     def headers(self) -> dict[str, str]:
         named = {} if self.revision is None else {"mcp-protocol-version": self.revision}
+        if self.session:
+            named[SESSION_HEADER] = self.session
         return {**super().headers(), "accept": "application/json, text/event-stream", **named}
 
 

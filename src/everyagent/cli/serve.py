@@ -26,6 +26,9 @@ def serve(
     max_sessions: int | None = None,
     max_agents: int | None = None,
     max_queued_messages: int | None = None,
+    mcp_depth: int | None = None,
+    mcp_starts_per_hour: int | None = None,
+    mcp_budget: float | None = None,
     runner_lease: float | None = None,
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
@@ -98,6 +101,12 @@ def serve(
         all are busy, messages get a 503. 0 is no limit. [default: 0]
     max_queued_messages
         The most messages that wait in one session; further ones get a 429. 0 is no limit. [default: 1000]
+    mcp_depth
+        How deep agents may start agents over MCP: 0 lets no session start another one. [default: 3]
+    mcp_starts_per_hour
+        The most sessions of a workspace that are started over MCP in an hour. 0 is no limit. [default: 120]
+    mcp_budget
+        The most that a session started over MCP may spend, in US dollars. 0 is no limit. [default: 10]
     runner_lease
         Seconds for which a runner may be disconnected before its sessions' turns are ended with an error.
         [default: 300]
@@ -202,6 +211,9 @@ def serve(
             "max-sessions": max_sessions,
             "max-agents": max_agents,
             "max-queued-messages": max_queued_messages,
+            "mcp-depth": mcp_depth,
+            "mcp-starts-per-hour": mcp_starts_per_hour,
+            "mcp-budget": mcp_budget,
             "runner-lease": runner_lease,
             "prices": prices,
             "isolation": isolation,

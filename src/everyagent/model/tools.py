@@ -8,6 +8,9 @@ from everyagent.model.parts import Json
 
 #: The daemon's own MCP server in a session, which has the custom tools.
 TOOLS_SERVER: Final = "everyagent"
+#: Names the session whose agent sends a request to `/mcp`, and the variable from which `everyagent mcp` takes it.
+SESSION_HEADER: Final = "x-everyagent-session"
+SESSION_VARIABLE: Final = "EVERYAGENT_MCP_SESSION"
 #: The folders of a directory in which agents that support skills look for them.
 SKILL_FOLDERS: Final = (".claude/skills", ".agents/skills")
 

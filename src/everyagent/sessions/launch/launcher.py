@@ -24,6 +24,7 @@ from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.limits import ProcessLimits
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
+from everyagent.sessions.launch import named_callers
 from everyagent.sessions.launch.agent_limits import at_start
 from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
 from everyagent.sessions.launch.isolation import IsolationPolicy
@@ -86,7 +87,7 @@ class Launcher:
             system_prompt=joined_instructions(secrets.system_prompt or config.system_prompt, *config.system_messages),
             title=record.title,
             env=secrets.env,
-            mcp=secrets.mcp,
+            mcp=named_callers.named(secrets.mcp, record.session_id, self._url),
             secrets=secrets.named,
             tools=tools,
             tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
