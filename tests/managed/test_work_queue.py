@@ -17,6 +17,7 @@ from everyagent.managed.work_queue.queue import MAX_BACKOFF, backoff
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.agents.stage import daemon_of
 from tests.managed import parity
+from tests.managed import test_rosters as rosters
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, Event, Raw, required
 from tests.managed.sdks import FLOWS, NEWEST, NODE, PYTHON, Sdk
@@ -90,6 +91,23 @@ def test_a_key_gives_access_only_to_its_own_environment_and_session(raw: Raw, da
     for forged in (token[:-4] + "AAAA", "sk-everyagent-", "sk-everyagent-e30.", f"{key}.x", "sk-everyagent-é"):
         assert status(daemon, forged, "GET", f"{mine}/poll") == 401, forged
     raw.send({"type": "user.interrupt"})
+
+
+def test_a_key_serves_the_threads_of_a_roster_in_the_session_of_their_coordinator(
+    raw: Raw, daemon: DaemonProcess
+) -> None:
+    place = raw.call("POST", "/environments", {"name": "of a roster", "config": SELF_HOSTED})
+    rosters.coordinate(raw, rosters.member(raw, "Helper", TOOLSET), environment_id=place["id"])
+    rosters.call(raw, {"agent": "Helper", "message": '[custom name=bash input={"command":"uname"}] Done.'})
+    (use,) = required(raw.wait_idle("requires_action"))
+    (thread,) = rosters.sessions_of_threads(raw)
+    key = key_of(raw)
+    assert [each["data"] for each in works(raw)] == [{"type": "session", "id": raw.session_id}]
+    own = f"/sessions/{thread['sessionId']}"
+    assert (status(daemon, key, "GET", own), status(daemon, key, "GET", f"{own}/events")) == (401, 401)
+    result = {"type": "user.tool_result", "tool_use_id": use, "content": [{"type": "text", "text": "Plan 9"}]}
+    assert ask(daemon, key, "POST", f"{raw.path}/events", {"events": [result]}).status_code == 200
+    raw.wait_idle("end_turn")
 
 
 def token_of(work: Event) -> str:

@@ -1,11 +1,24 @@
 """The work queue of a self-hosted environment: every call."""
 
 import uuid
+from collections.abc import Callable
 
 import anthropic
 from loose import Loose
 from refused import refused
 from stage import TOOLSET, eventually, message, new_agent
+
+
+def claimed(poll: Callable[[], Loose]) -> Loose:
+    """The work that comes after a wait."""
+    found: list[Loose] = []
+
+    def come() -> bool:
+        found.append(poll())
+        return bool(found[-1])
+
+    eventually(come, "no work comes")
+    return found[-1]
 
 
 def flow(client: Loose, agent: str = "mock") -> None:
@@ -25,7 +38,7 @@ def flow(client: Loose, agent: str = "mock") -> None:
     stats = work.stats(place.id)
     assert (stats.depth, stats.pending, stats.workers_polling) == (0, 1, 1)
     assert stats.oldest_queued_at is not None
-    again = work.poll(place.id, reclaim_older_than_ms=0)
+    again = claimed(lambda: work.poll(place.id, reclaim_older_than_ms=0))
     assert again.id == item.id, "who does not acknowledge it loses it"
     taken = work.ack(item.id, **known)
     assert (taken.state, taken.secret) == ("starting", None)
@@ -49,6 +62,6 @@ def flow(client: Loose, agent: str = "mock") -> None:
     assert stopped.stopped_at is not None
     refused(anthropic.ConflictError, lambda: work.stop(item.id, **known))
     refused(anthropic.NotFoundError, lambda: work.retrieve("work_none", **known))
-    anew = work.poll(place.id)
+    anew = claimed(lambda: work.poll(place.id))
     assert anew.data.id == session.id, "the session still waits, so somebody else gets it"
     assert [each.id for each in work.list(place.id, limit=1)] == [anew.id, item.id]

@@ -51,7 +51,8 @@ class WorkerKeyList(Struct, frozen=True, kw_only=True):
 
 @routes.add("GET", "/anthropic/v1/environments/{environment_id}/key", NotFound, scope="admin")
 async def retrieve_environment_key(call: Call[Nothing, Nothing]) -> EnvironmentKey:
-    """Get the key of the environment's workers. It gives access to the work queue only."""
+    """Get the key of the environment's workers. It opens the work queue, and the environment's sessions:
+    their events, skills, and the memory of those with open work."""
     environment = await call.managed.environments.retrieve(call.path["environment_id"])
     if not isinstance(environment.config, SelfHosted):
         raise BadRequest("Only a self-hosted environment has workers, and a key for them.", field="environment_id")
@@ -92,7 +93,7 @@ async def poll_work(call: Call[WorkPoll, Nothing]) -> Encoded[Work | None]:
 
 @routes.add("GET", f"{_WORK}/stats", NotFound)
 async def show_work_stats(call: Call[Nothing, Nothing]) -> QueueStats:
-    """The length of the queue, and the number of workers that poll it."""
+    """The length of the queue, the number of workers that poll it, and how often they failed."""
     return await call.managed.queue.stats(call.path["environment_id"])
 
 

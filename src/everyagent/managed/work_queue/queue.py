@@ -2,7 +2,8 @@
 when a lease expires. Each change replaces one version of a record, so concurrent changes do not get lost."""
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing, contextmanager
 
 import anyio
 import msgspec
@@ -35,7 +36,10 @@ KIND = "work"
 NO_HEARTBEAT = "NO_HEARTBEAT"
 _ENDING = ("stopping", "stopped")
 _RECLAIM_MS = 5000
-_LOOK_SECONDS = 0.2
+#: Claimed work is not given to another worker earlier than this.
+_RECLAIM_FLOOR_MS = 1000
+#: A waiting poll looks so often for work that other daemons queued, and for expired leases.
+_LOOK_SECONDS = 1.0
 _POLLING_MICROS = 30 * MICROS
 _PAGE = 1000
 _WORKER_CHARS = 256
@@ -59,6 +63,7 @@ class WorkQueue:
         self._memory = memory
         self._clock = clock
         self._workers: dict[str, dict[str, int]] = {}
+        self._waiting: dict[str, set[anyio.Event]] = {}  # of polls, by environment
 
     async def turn_begins(self, environment_id: str, session_id: str) -> None:
         """Queues work for the session, or counts a turn on its open work so that a worker about to stop notices it."""
@@ -74,6 +79,7 @@ class WorkQueue:
                     await self._records.write(_new(environment_id, WorkBody(session_id=session_id)))
             except (RecordChanged, RecordExists, RecordNotFound):
                 continue
+            self._wake(environment_id)
             return
 
     # -- workers --------------------------------------------------------------------------------------------
@@ -85,34 +91,60 @@ class WorkQueue:
             workers = recent.get(environment_id, {}) | {worker_id[:_WORKER_CHARS]: self._clock.micros()}
             self._workers = recent | {environment_id: workers}
         until = anyio.current_time() + (asked.block_ms or 0) / 1000
-        while (work := await self._claimed(environment_id, asked)) is None and anyio.current_time() < until:
-            await anyio.sleep(min(_LOOK_SECONDS, until - anyio.current_time()))
-        return work
+        while True:
+            with self._woken(environment_id) as woken:  # before the look, so that nothing is missed
+                work = await self._claimed(environment_id, asked)
+                left = until - anyio.current_time()
+                if work or left <= 0:
+                    return work
+                with anyio.move_on_after(min(_LOOK_SECONDS, left)):
+                    await woken.wait()
+
+    @contextmanager
+    def _woken(self, environment_id: str) -> Generator[anyio.Event]:
+        """An event that is set when this daemon queues work."""
+        event = anyio.Event()
+        waiting = self._waiting.setdefault(environment_id, set())
+        waiting.add(event)
+        try:
+            yield event
+        finally:
+            waiting.discard(event)
+            if not waiting and self._waiting.get(environment_id) is waiting:
+                del self._waiting[environment_id]
+
+    def _wake(self, environment_id: str) -> None:
+        for event in self._waiting.get(environment_id, ()):
+            event.set()
 
     async def _claimed(self, environment_id: str, asked: WorkPoll) -> Work | None:
-        reclaim = asked.reclaim_older_than_ms
-        for record in await self._open(environment_id):
-            body, now = _body(record), self._clock.micros()
-            if not body.free(now, (_RECLAIM_MS if reclaim is None else reclaim) * 1000):
-                continue
-            try:
-                if body.state == "stopping" or not await self._lives(body.session_id):
-                    await self._end(record, body)
-                    continue
-                fresh = WorkBody(
-                    session_id=body.session_id,
-                    metadata=body.metadata,
-                    claimed_at=now,
-                    turns=body.turns,
-                    failures=body.failures,
-                    claimed_head=await self._head(body.session_id),
-                )
-                (claimed,) = await self._records.write(_replaced(record, fresh))
-            except (RecordChanged, RecordNotFound):
-                continue
-            memory = await self._memory(body.session_id)
-            return shown(claimed, fresh, self._keys.secret(environment_id, record.id, body.session_id, memory))
+        reclaim = _RECLAIM_MS if asked.reclaim_older_than_ms is None else asked.reclaim_older_than_ms
+        async with aclosing(self._all_open(environment_id)) as records:
+            async for record in records:
+                body = _body(record)
+                if body.free(self._clock.micros(), max(reclaim, _RECLAIM_FLOOR_MS) * 1000):
+                    try:
+                        claimed = await self._claim(record, body)
+                    except (RecordChanged, RecordNotFound):
+                        continue
+                    if claimed:
+                        memory = await self._memory(body.session_id)
+                        return shown(*claimed, self._keys.secret(environment_id, record.id, body.session_id, memory))
         return None
+
+    async def _claim(self, record: Record, body: WorkBody) -> tuple[Record, WorkBody] | None:
+        """None if its session is over, or if it has to wait because its last workers left it."""
+        if body.state == "stopping" or not await self._lives(body.session_id):
+            await self._end(record, body)
+            return None
+        now, head = self._clock.micros(), await self._head(body.session_id)
+        queued = self._failed(body, head) if body.was_claimed else body
+        if queued.not_before > now:
+            await self._records.write(_replaced(record, queued))
+            return None
+        fresh = replace(queued, claimed_at=now, claimed_head=head)
+        (claimed,) = await self._records.write(_replaced(record, fresh))
+        return claimed, fresh
 
     async def ack(self, environment_id: str, work_id: str) -> Work:
         """The worker takes it, and sends heartbeats from now on."""
@@ -189,20 +221,21 @@ class WorkQueue:
             )
         ]
         if await self._needs_worker(body.session_id):
-            changes.append(_new(record.parent, await self._again(body)))
+            again = self._failed(body, await self._head(body.session_id))
+            changes.append(_new(record.parent, replace(again, metadata={}, turns=0)))
         stopped, *_ = await self._records.write(*changes)
+        self._wake(record.parent)
         return shown(stopped, over)
 
-    async def _again(self, body: WorkBody) -> WorkBody:
-        """Work for a session that is not done. It waits if its last workers stopped without any progress."""
-        head = await self._head(body.session_id)
+    def _failed(self, body: WorkBody, head: int) -> WorkBody:
+        """Work that its worker left. It waits if its last workers left it without any progress of the session."""
+        queued = WorkBody(session_id=body.session_id, metadata=body.metadata, turns=body.turns)
         if body.claimed_head is None or head != body.claimed_head:
-            return WorkBody(session_id=body.session_id)
+            return queued
         failures = body.failures + 1
         seconds = backoff(failures, random.random())
         logger.warning("a worker made no progress", session=body.session_id, times=failures, next_in_seconds=seconds)
-        not_before = self._clock.micros() + int(seconds * MICROS)
-        return WorkBody(session_id=body.session_id, failures=failures, not_before=not_before)
+        return replace(queued, failures=failures, not_before=self._clock.micros() + int(seconds * MICROS))
 
     async def _head(self, session_id: str) -> int:
         return (await self._projected.log.projection(session_id)).head
@@ -267,13 +300,18 @@ class WorkQueue:
     async def stats(self, environment_id: str) -> QueueStats:
         await self._records.find("environment", environment_id)
         now = self._clock.micros()
-        queued = [each for each in await self._open(environment_id) if _body(each).state == "queued"]
-        free = [each for each in queued if _body(each).free(now, _RECLAIM_MS * 1000)]
+        work = await self._open(environment_id)
+        bodies = [_body(each) for each in work]
+        queued = [each for each, body in zip(work, bodies, strict=True) if body.state == "queued"]
+        free = [body for body in bodies if body.state == "queued" and body.free(now, _RECLAIM_MS * 1000)]
+        delayed = [body.not_before for body in bodies if body.not_before > now]
         return QueueStats(
             depth=len(free),
             pending=len(queued) - len(free),
             oldest_queued_at=rfc3339(queued[0].created_at) if queued else None,
             workers_polling=len(self._polling(environment_id)),
+            failures=max((body.failures for body in bodies), default=0),
+            next_try_at=rfc3339(min(delayed)) if delayed else None,
         )
 
     def _polling(self, environment_id: str) -> "dict[str, int]":
@@ -282,15 +320,18 @@ class WorkQueue:
         return {name: at for name, at in self._workers.get(environment_id, {}).items() if at > since}
 
     async def _open(self, environment_id: str) -> "list[Record]":
-        """Open work, oldest first."""
-        found: list[Record] = []
+        return [record async for record in self._all_open(environment_id)]
+
+    async def _all_open(self, environment_id: str) -> AsyncGenerator[Record]:
+        """Open work, oldest first, page by page."""
+        wanted = RecordQuery(kind=KIND, parent=environment_id, order="asc", limit=_PAGE)
         while True:
-            after = found[-1].number if found else None
-            wanted = RecordQuery(kind=KIND, parent=environment_id, order="asc", limit=_PAGE, after=after)
             page = await self._records.page(wanted)
-            found += page[:_PAGE]
+            for record in page[:_PAGE]:
+                yield record
             if len(page) <= _PAGE:
-                return found
+                return
+            wanted = replace(wanted, after=page[_PAGE - 1].number)
 
     async def _find(self, environment_id: str, work_id: str) -> tuple[Record, WorkBody]:
         missing = f"There is no work {work_id!r} in the environment {environment_id!r}."

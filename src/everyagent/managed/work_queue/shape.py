@@ -44,16 +44,23 @@ class Heartbeat(Struct, frozen=True, kw_only=True, tag="work_heartbeat"):
 
 
 class QueueStats(Struct, frozen=True, kw_only=True, tag="work_queue_stats"):
-    """`depth` counts work that waits for a worker, `pending` work that was polled and not acknowledged."""
+    """`depth` counts work that waits for a worker, `pending` work that was polled and not acknowledged, or that waits
+    because its workers failed.
+
+    `failures`: the most workers in a row that left a piece of work without any progress of its session. `next_try_at`:
+    the earliest time at which delayed work can be claimed; the delay grows to five minutes at most.
+    """
 
     depth: int
     pending: int
     oldest_queued_at: str | None
     workers_polling: int
+    failures: int
+    next_try_at: str | None
 
 
 class WorkPoll(Struct, frozen=True, kw_only=True):
-    """Without `block_ms` the response comes at once."""
+    """Without `block_ms` the response comes at once. `reclaim_older_than_ms` counts as one second at least."""
 
     block_ms: Annotated[int, Meta(ge=1, le=999)] | None = None
     reclaim_older_than_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
@@ -82,8 +89,8 @@ class WorkListQuery(Struct, frozen=True, kw_only=True):
 class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored part; times are microseconds. `turns` counts turns that began while it was open.
 
-    `failures` counts workers in a row that stopped without any progress of the session, which had `claimed_head` events
-    when the last one claimed it. Nobody can claim the work before `not_before`.
+    `failures` counts workers in a row that stopped, or lost the work, without any progress of the session, which had
+    `claimed_head` events when the last one claimed it. Nobody can claim the work before `not_before`.
     """
 
     session_id: str
@@ -104,6 +111,11 @@ class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def last_heartbeat(self) -> str | None:
         return None if self.heartbeat_at is None else rfc3339(self.heartbeat_at)
+
+    @property
+    def was_claimed(self) -> bool:
+        """Whether a worker has it, or lost it."""
+        return self.state != "queued" or self.claimed_at is not None
 
     def free(self, now: int, reclaim_micros: int) -> bool:
         """Whether it can be claimed: never claimed, not acknowledged in time, or its lease has expired."""
