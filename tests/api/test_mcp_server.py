@@ -10,6 +10,10 @@ from mcp_types import TextContent
 
 from everyagent.api.mcp_server import HANDSHAKE, MAX_BATCH, REVISIONS, STATELESS
 from tests.api.served import Served
+from tests.compat.rows import compat_row
+
+row = compat_row("mcp")
+
 
 pytestmark = pytest.mark.anyio
 PATH = "/v1/sessions/s/mcp"

@@ -23,6 +23,10 @@ from everyagent.sessions import Sessions
 from everyagent.sessions.limits import Limits
 from tests.api.fake_sessions import FakeSessions
 from tests.api.served import TOKEN, serve_anywhere
+from tests.compat.rows import compat_row
+
+row = compat_row("schemathesis")
+
 
 CHECKS: list[CheckFunction] = [
     checks.not_a_server_error,

@@ -17,6 +17,10 @@ from everyagent.api.session_tools import MAX_RUNNING
 from everyagent.api.start_limits import StartLimits, StartSettings
 from everyagent.errors import RateLimited
 from tests.api.keyed import Keyed, keyed
+from tests.compat.rows import compat_row
+
+row = compat_row("mcp")
+
 
 pytestmark = pytest.mark.anyio
 

@@ -18,6 +18,7 @@ from acp import (
 from acp.schema import EnvVariable, McpServerStdio, PermissionOption, ToolCallUpdate
 from acp_editor import Editor, running
 from command_line import COMMAND, Daemon, environment
+from tests.compat.rows import compat_row, passed
 from tests.node_packages import npm_packages, run_module
 from tests.waiting import LIMIT_SECONDS
 
@@ -28,6 +29,9 @@ from everyagent.model.events import QuestionRequested
 from everyagent.model.parts import FileRefPart, ToolResultPart
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 from everyagent.testing.rules import check
+
+row = compat_row("acp-python")
+
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -308,6 +312,7 @@ def test_the_official_typescript_client_is_served(settings: dict[str, str]) -> N
     folder = npm_packages("acp-2.4.0", "@agentclientprotocol/sdk@2.4.0")
     ours = {name: value for name, value in settings.items() if name.startswith("EVERYAGENT_")}
     run_module(folder, Path(__file__).with_name("acp_client.mjs"), PROGRAM=COMMAND[0], WORDS=words, **ours)
+    passed("acp-typescript")
 
 
 def test_everyagent_is_an_agent_of_everyagent(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ from command_line import COMMAND, Daemon, environment
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import TextContent
+from tests.compat.rows import compat_row
 from tests.waiting import LIMIT_SECONDS
+
+row = compat_row("mcp")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -7,9 +7,9 @@ from tests.compat.results import Result, results
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 _TOP = """# Compatibility
 
-Programs that others wrote, and what came of running them against the daemon. "In `make test`" means that a test runs
-the program itself; the rest was run by hand on the date that is given. This page is made from the files in
-[`tests/compat/results/`](../tests/compat/results), which the tests check.
+Programs that others wrote, and what came of running them against the daemon. "In `make test`" means that tests
+run the program, or the calls that are named, and check the row once they have passed; the rest was run by hand on the
+date that is given. This page is made from the files in [`tests/compat/results/`](../tests/compat/results).
 
 | program | what was run | result | when |
 |---|---|---|---|

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+IN_MAKE_TEST = "in `make test`"
 FOLDER = Path(__file__).parent / "results"
 
 
@@ -29,15 +30,20 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
     passed: int = 0
     total: int = 0
     outcome: str = ""
-    when: str = "in `make test`"
+    when: str = IN_MAKE_TEST
     refusals: list[Refusal] = []
 
 
+def by_name() -> dict[str, Result]:
+    files = sorted(FOLDER.glob("*.json"))
+    return {file.stem: msgspec.json.decode(file.read_bytes(), type=Result) for file in files}
+
+
 def results() -> list[Result]:
-    return [msgspec.json.decode(file.read_bytes(), type=Result) for file in sorted(FOLDER.glob("*.json"))]
+    return [*by_name().values()]
 
 
-def check(name: str, result: Result) -> None:
+def check_result(name: str, result: Result) -> None:
     """The result is the one that is checked in."""
     file = FOLDER / f"{name}.json"
     encoded = msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"

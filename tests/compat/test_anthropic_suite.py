@@ -9,7 +9,7 @@ from pathlib import Path
 
 from everyagent.testing.daemon import DaemonProcess
 from tests.compat.id_proxy import id_proxy
-from tests.compat.results import Result, check, refusals
+from tests.compat.results import Result, check_result, refusals
 from tests.node_packages import LIMIT_SECONDS, install_once
 
 VERSION = "2.8.0"
@@ -95,4 +95,4 @@ def test_the_suite_of_the_python_sdk(tmp_path: Path) -> None:
         total=passed + len(failed),
         refusals=refusals(failed, REASONS),
     )
-    check(f"anthropic-python-{VERSION}", result)
+    check_result("anthropic-python-2.8.0", result)

@@ -1,5 +1,14 @@
+from pathlib import Path
+
 from tests.compat.document import PAGE, page
+from tests.compat.results import IN_MAKE_TEST, by_name
+from tests.compat.rows import owned
 
 
 def test_the_page_has_the_results_that_are_checked_in() -> None:
     assert page() == PAGE.read_text()
+
+
+def test_every_result_that_make_test_has_is_checked_by_a_test() -> None:
+    claimed = {name for name, result in by_name().items() if result.when == IN_MAKE_TEST}
+    assert claimed == owned(Path(__file__).parents[1])

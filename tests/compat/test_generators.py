@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
+from tests.compat.rows import passed
 from tests.node_packages import LIMIT_SECONDS, install_once, npm_packages
 
 HERE = Path(__file__).parent
@@ -63,6 +64,7 @@ def test_the_client_of_openapi_python_client_works(daemon: DaemonProcess, docume
     facts = {"URL": daemon.url, "TOKEN": TOKEN, "DIRECTORY": str(directory)}
     run([python, "-s", "calls.py"], tmp_path, installed | facts)
     assert (directory / "up" / "empty.txt").is_file()
+    passed("openapi-python-client")
 
 
 def test_the_types_of_openapi_typescript_work(daemon: DaemonProcess, document: Path, tmp_path: Path) -> None:
@@ -80,3 +82,4 @@ def test_the_types_of_openapi_typescript_work(daemon: DaemonProcess, document: P
     facts = {"URL": daemon.url, "TOKEN": TOKEN, "DIRECTORY": str(directory)}
     run(["node", "calls.js"], tmp_path, facts)
     assert (directory / "a.txt").read_text() == "text"
+    passed("openapi-typescript")

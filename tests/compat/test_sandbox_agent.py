@@ -19,9 +19,13 @@ from everyagent.model.ids import new_id
 from everyagent.model.tools import McpRemote
 from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
 from tests.compat import sandbox_agent_types as types
+from tests.compat.rows import compat_row
 from tests.compat.sandbox_agent_client import Json, Refused, SandboxAgent, event
 from tests.managed.git_stage import git, git_stage
 from tests.waiting import wait_until
+
+row = compat_row("sandbox-agent-calls")
+
 
 MCP = "http://127.0.0.1:9/mcp"
 PAGES = ("https://app.example.org", "http://localhost:5173")

@@ -9,6 +9,7 @@ import pytest
 from httpx_sse import EventSource
 
 from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
+from tests.compat.rows import passed
 
 Post = Callable[[str, object], httpx2.Response]
 
@@ -116,3 +117,4 @@ def test_httpx_sse_sees_no_event_before_the_first(daemon: DaemonProcess) -> None
         with client.stream("GET", "/v1/sessions/sse-client/events/sse") as response:
             event = next(EventSource(response).iter_sse())
     assert (event.id, event.json()["type"], event.retry) == ("1", "session.started", 1000)
+    passed("httpx-sse")

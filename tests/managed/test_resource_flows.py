@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
+from tests.compat.rows import compat_row
 from tests.managed import parity
 from tests.managed.git_stage import TOKEN, git_stage
 from tests.managed.mcp_stage import mcp_stage
 from tests.managed.sdks import NODE, PYTHON, Sdk
+
+row = compat_row("anthropic-flows")
 
 
 @pytest.mark.parametrize("flow", ["agents", "environments", "files", "skills", "memory"])

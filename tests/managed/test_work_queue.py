@@ -16,6 +16,7 @@ import pytest
 from everyagent.managed.work_queue.queue import MAX_BACKOFF, backoff
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.agents.stage import daemon_of
+from tests.compat.rows import passed
 from tests.managed import parity
 from tests.managed import test_rosters as rosters
 from tests.managed.conftest import rebuilt
@@ -247,6 +248,7 @@ def test_the_real_worker_runs_the_tools_of_a_session(raw: Raw, daemon: DaemonPro
         raw.say(commands)
         wait_until(lambda: len(works(raw)) == 2, "and is called again")
         raw.wait_idle("end_turn")
+    passed("anthropic-flows")
 
 
 @pytest.mark.parametrize("sdk", [NEWEST, NODE], ids=lambda sdk: sdk.name)

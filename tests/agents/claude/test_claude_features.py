@@ -7,6 +7,7 @@ from pathlib import Path
 
 from claude_stage import ClaudeSession
 from recorded import Player
+from tests.compat.rows import passed
 from tests.scripted.messages_replies import call, say
 
 from everyagent.agents.mock.program.png import gradient
@@ -164,6 +165,7 @@ def test_claude_code_drives_a_session_of_another_agent(session: ClaudeSession) -
     assert '"stop_reason":"end_turn"' in output
     assert "The mock's own words" in output
     assert TOKEN not in str(session.call("GET", f"/sessions/{session.id}/events?include_raw=true").content)
+    passed("claude-code")
 
 
 def test_a_session_becomes_a_test_case_that_gives_the_same_events(session: ClaudeSession, tmp_path: Path) -> None:
