@@ -1,6 +1,7 @@
 """Checkpoints of a session's files, and rewinds of files and conversation."""
 
 import os
+import shutil
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from everyagent.config import Settings
+from everyagent.daemon import sessions_of
 from everyagent.errors import BadRequest, FilesChanged, OffsetOutOfRange, SessionBusy, SessionHasEnded
 from everyagent.git import checkpoints as kept
 from everyagent.log.log import SessionQuery
@@ -19,7 +22,9 @@ from everyagent.model.items import text_of
 from everyagent.model.parts import StatusPart
 from everyagent.model.sessions import CreateSession, ForkSession
 from everyagent.sessions import Sessions
+from everyagent.sessions.limits import Limits
 from tests.managed.git_stage import git
+from tests.postgres.server import PostgresServer
 from tests.sessions.conftest import Opened, Talk
 from tests.sessions.test_worktrees import run as started
 from tests.waiting import LIMIT_SECONDS
@@ -227,9 +232,28 @@ async def test_old_checkpoints_go_and_those_of_lost_sessions_too(
         assert 2 <= len(await sessions.checkpoints.all(talk.id)) <= 4
         await rewound(talk, (await ends(talk))[1])
         assert files(tmp_path / "work") == {"a.txt": "1\n"}
-        (tmp_path / "data" / "checkpoints" / "4711").mkdir()
+        (here,) = stores = list((tmp_path / "data" / "checkpoints").iterdir())
+        for name in ("4711-1", "1-1"):
+            shutil.copytree(here, here.with_name(name))
         await sessions.checkpoints.sweep(sessions._log.session_by_number)
-        assert [path.name for path in (tmp_path / "data" / "checkpoints").iterdir()] == ["1"]
+        assert list((tmp_path / "data" / "checkpoints").iterdir()) == stores
+
+
+async def test_checkpoints_of_another_store_are_kept_and_never_used(postgres: PostgresServer, tmp_path: Path) -> None:
+    stores = (None, postgres.new_schema())
+    talks = list[Talk]()
+    for number, store in enumerate(stores):
+        async with sessions_of(Settings(data_dir=tmp_path / "data", store=store), policy=Limits()) as sessions:
+            talks.append(await begun(sessions, tmp_path / f"work{number}"))
+            assert (await sessions.checkpoints.all(talks[-1].id)) == []
+            await run(talks[-1], "echo one > a.txt")
+            await sessions.checkpoints.sweep(sessions._log.session_by_number)
+    for talk, store in zip(talks, stores, strict=True):
+        async with sessions_of(Settings(data_dir=tmp_path / "data", store=store), policy=Limits()) as sessions:
+            await sessions.checkpoints.sweep(sessions._log.session_by_number)
+            assert len(await sessions.checkpoints.all(talk.id)) == 2
+            await sessions.delete(talk.id)
+    assert list((tmp_path / "data" / "checkpoints").iterdir()) == []
 
 
 async def test_a_hostile_directory_runs_nothing_and_leads_nowhere(opened: Opened, tmp_path: Path) -> None:

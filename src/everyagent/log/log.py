@@ -197,7 +197,11 @@ class Log(Protocol):
 
     A read that meets an event or a frame which is not what was written returns those before it; one that begins with it
     raises `LogDamaged`. What is after it can be read. Only the feed leaves it out, so that other sessions are read.
+
+    `identity` names the log in what is kept beside it: a daemon may have another store and the same data folder.
     """
+
+    identity: bytes
 
     async def create(
         self,

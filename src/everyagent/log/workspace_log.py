@@ -54,6 +54,7 @@ class WorkspaceLog:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.identity = log.identity
         self._workspaces: OrderedDict[int, str] = OrderedDict()
         self.records = WorkspaceRecords(log.records)
         self.charged: Callable[[int, Sequence[Charge]], None] | None = None

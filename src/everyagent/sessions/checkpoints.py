@@ -4,7 +4,6 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -33,6 +32,8 @@ from everyagent.sessions.refusals import session_ended
 if TYPE_CHECKING:
     from everyagent.sessions.actor import Actor
 
+#: The file in which a session's checkpoints name their log.
+_LOG = "log"
 _TURNS = frozenset(TYPE_NUMBERS[data.type] for data in (TurnStarted, TurnEnded))
 Hold: TypeAlias = "Callable[[str], AbstractAsyncContextManager[Actor]]"
 _T = TypeVar("_T")
@@ -141,22 +142,28 @@ class Checkpoints:
             await to_thread.run_sync(_forget, self._folder(record))
 
     async def sweep(self, session_of: Callable[[int], Awaitable[SessionRecord]]) -> None:
-        """Removes the checkpoints of sessions that are not there any more, as a crash leaves them."""
-        folders = await to_thread.run_sync(lambda: list(self._place.iterdir()) if self._place.is_dir() else [])
-        for folder in folders:
+        """Removes the checkpoints of this log's sessions that are not there any more, as a crash leaves them."""
+        for folder in await to_thread.run_sync(_of_log, self._place, self._log.identity):
             try:
-                await session_of(int(folder.name))
+                known = self._folder(await session_of(int(folder.name.partition("-")[0]))) == folder
             except (SessionNotFound, ValueError):
+                known = False
+            if not known:
                 await to_thread.run_sync(_forget, folder)
 
     def _folder(self, record: SessionRecord) -> Path:
-        return self._place / str(record.number)
+        """A session of another log may have the number, too, but hardly the time."""
+        return self._place / f"{record.number}-{record.created_at}"
 
     async def _use(self, record: SessionRecord, function: Callable[[Store], _T]) -> _T:
         """The session's lock must be held."""
-        directory = Path(config_of(record).directory)
-        store = await to_thread.run_sync(partial(Store, self._git, self._folder(record), directory))
+        store = await to_thread.run_sync(self._opened, record, Path(config_of(record).directory))
         return await to_thread.run_sync(function, store)
+
+    def _opened(self, record: SessionRecord, directory: Path) -> Store:
+        store = Store(self._git, self._folder(record), directory)
+        (self._folder(record) / _LOG).write_bytes(self._log.identity)
+        return store
 
 
 def _forget(folder: Path) -> None:
@@ -167,6 +174,12 @@ def _forget(folder: Path) -> None:
     except OSError as error:
         note = "checkpoints were not deleted; the daemon tries again when it starts"
         logger.error(note, folder=str(folder), error=str(error))
+
+
+def _of_log(place: Path, identity: bytes) -> list[Path]:
+    """Those that name this log. A daemon with another store may come back to the others."""
+    marks = [folder / _LOG for folder in place.iterdir()] if place.is_dir() else []
+    return [mark.parent for mark in marks if mark.is_file() and mark.read_bytes() == identity]
 
 
 def _require_idle(actor: "Actor") -> None:

@@ -32,7 +32,7 @@ class StoreLease:
         connection.execute("INSERT INTO writers VALUES (?, 0, now())", (self._writer,))
         row = connection.execute("SELECT last_commit FROM feed").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
-        self.identity = identity(connection) if shared else b""
+        self.identity = identity(connection)
 
     def renew(self) -> Connection:
         """A new connection with the lock, after the old one was lost."""

@@ -34,6 +34,8 @@ class _Opened(NamedTuple):
 class SqliteLog(SqlLog[Connection, Writer]):
     """Made by `open`."""
 
+    identity = b"sqlite"
+
     def __init__(self, opened: _Opened, clock: Clock, *, recent_bytes: int, heartbeat: float) -> None:
         self._lock = opened.lock
         self._files = opened.files
