@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import anyio
 from msgspec import Struct
 
-from everyagent.errors import EveryagentError, SessionNotFound
+from everyagent.errors import EveryagentError, Unavailable
 from everyagent.log.chunk import EventChunk
 from everyagent.log.projections import PROJECTION
 from everyagent.log.recent import Recent
@@ -232,12 +232,12 @@ class Follower:
                 if chunk.last > head:  # else the bus brought it meanwhile
                     self._recent.publish([chunk])
                 position = max(chunk.last, head)
-        except SessionNotFound:
-            self._recent.forget(session)
-        except EveryagentError:  # the database is away: the next look at the heads finds the session again
+        except Unavailable:  # the database is away: the next look at the heads finds the session again
             self._recent.forget(session)
             self._seen = {}
             return
+        except EveryagentError:  # deleted or damaged: readers look for themselves, and get the error
+            self._recent.forget(session)
         self._fire(session)
 
     async def _look(self) -> None:
