@@ -50,13 +50,17 @@ def test_the_compose_file_has_three_nodes_and_refers_only_to_what_it_has():
     services = cast("dict[str, dict[str, Any]]", compose["services"])
     nodes = {name: each for name, each in services.items() if name.startswith("node")}
     assert len(nodes) == 3
+    (balancing,) = re.findall(r"reverse_proxy (.*) \{", compose["configs"]["caddy"]["content"])
+    assert services["balancer"]["configs"] == [{"source": "caddy", "target": "/etc/caddy/Caddyfile"}]
+    for option in ("health_uri /v1/ready", "health_interval 1s", "lb_try_duration 5s"):
+        assert option in compose["configs"]["caddy"]["content"]
     for name, node in nodes.items():
         environment = node["environment"]
         assert environment["EVERYAGENT_NODE_URL"] == f"http://{name}:2468"
         assert re.match(r"postgresql://\w+@postgres/", environment["EVERYAGENT_STORE"])
         assert environment["EVERYAGENT_BUS"] == "nats://nats:4222"
         assert "endpoint=http://s3:8333" in environment["EVERYAGENT_BLOBS"]
-        assert f"{name}:2468" in services["balancer"]["command"]
+        assert f"{name}:2468" in balancing
     for service in services.values():
         assert set(service.get("depends_on", [])) <= set(services)
         assert {volume.split(":")[0] for volume in service.get("volumes", [])} <= set(compose["volumes"])
