@@ -27,7 +27,7 @@ async def statuses(
 def test_only_health_is_public() -> None:
     assert [route.path for route in ROUTES if route.public] == [
         *("/v1/health", "/v1/ready", "/healthz"),
-        *("/v1/runner/connect", "/v1/runner/callback"),  # signed: tests/remote/test_callbacks.py
+        *("/v1/runner/connect", "/v1/runner/callback", "/v1/runner/ping"),  # signed: tests/remote/test_callbacks.py
     ]
 
 

@@ -22,7 +22,7 @@ from tests.waiting import LIMIT_SECONDS
 
 #: Routes that every valid token may use.
 UNSCOPED = {"health", "ready", "healthz", "show_identity", "openapi", "schema", "managed_openapi"} | {
-    *("connect_runner", "take_callback"),  # signed
+    *("connect_runner", "take_callback", "take_ping"),  # signed
 }
 
 

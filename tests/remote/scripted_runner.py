@@ -18,9 +18,10 @@ from everyagent.model.items import Item
 from everyagent.model.runners import Acknowledged
 from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.remote import wire
+from everyagent.remote.connection import Connection
 from everyagent.remote.drafts import encoded
 from everyagent.remote.keys import parsed_key
-from everyagent.remote.runners import Connection, Runners
+from everyagent.remote.runners import Runners
 from everyagent.sessions import EventsRequest, Sessions
 from everyagent.sessions.limits import Limits
 from everyagent.signatures import signed_headers
@@ -71,6 +72,11 @@ class ScriptedRunner:
                     self.replaced = True
                 case _:
                     continue
+
+    async def ping(self, number: int, connection: str | None = None) -> None:
+        assert self.connection
+        body = msgspec.json.encode(wire.Ping(connection=connection or self.connection.id, number=number))
+        await self.runners.ping(self.signed(self.secret, body), body)
 
     def disconnect(self) -> None:
         assert self.connection

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVarTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from everyagent.logs import get_logger
 from everyagent.model.principals import DAEMON, current, set_current
 from everyagent.model.runners import Acknowledged, Mark, RunnerChoice, RunnerInfo
 from everyagent.remote import wire
+from everyagent.remote.connection import Connection
 from everyagent.remote.conversation import RemoteConversation, RunnerListener
 from everyagent.remote.keys import RunnerId, RunnerKey, RunnerKeys
 from everyagent.signatures import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, TOLERANCE_SECONDS, verify
@@ -24,43 +25,11 @@ LEASE_SECONDS: Final = 300.0
 #: So many connects are remembered, so that none is accepted twice.
 _SEEN: Final = 10_000
 _EPOCH: Final = re.compile(r"[1-9][0-9]{0,18}")
-_encode = msgspec.json.Encoder().encode
 _hello = msgspec.json.Decoder(wire.Hello)
+_ping = msgspec.json.Decoder(wire.Ping)
 _callback = msgspec.msgpack.Decoder(wire.Callback)
 logger = get_logger(__name__)
 Args = TypeVarTuple("Args")
-
-
-class Connection:
-    """One stream of commands to a runner; None ends it."""
-
-    def __init__(self, key: RunnerKey, hello: wire.Hello, seen_at: int) -> None:
-        self.key = key
-        self.hello = hello
-        self.seen_at = seen_at
-        self.open = True
-        self._messages: asyncio.Queue[wire.Downlink | None] = asyncio.Queue()
-
-    def send(self, message: wire.Downlink) -> None:
-        self._messages.put_nowait(message)
-
-    def end(self) -> None:
-        self.open = False
-        self._messages.put_nowait(None)
-
-    async def lines(self) -> AsyncIterator[bytes]:
-        """The messages, one JSON document a line; an empty line is a heartbeat."""
-        while True:
-            try:
-                message = await asyncio.wait_for(self._messages.get(), wire.HEARTBEAT_SECONDS)
-            except TimeoutError:
-                yield b"\n"
-                continue
-            if message is None:
-                return
-            yield _encode(message) + b"\n"
-            if isinstance(message, wire.Replaced):
-                return
 
 
 class Runners:
@@ -193,7 +162,8 @@ class Runners:
             raise BadRequest(f"The runner's greeting cannot be read: {error}. Its version may be another.") from error
         if self._closed:
             raise Unavailable("The daemon is shutting down. Try again when it is back.")
-        runner, connection = key.runner, Connection(key, hello, self._clock.micros())
+        runner = key.runner
+        connection = Connection(key, hello, headers[ID_HEADER], self._clock.micros(), self._silent)
         if before := self._connections.get(runner):
             if before.open and before.hello.instance != hello.instance:
                 before.send(wire.Replaced())
@@ -231,11 +201,29 @@ class Runners:
 
     def lost(self, connection: Connection) -> None:
         """The connection has ended: its conversations are given up after the lease, unless the runner returns."""
-        connection.open = False
+        connection.end()
         connection.seen_at = self._clock.micros()
         runner = connection.key.runner
         if self._connections.get(runner) is connection and self._held_by(runner):
             self._start_lease(runner)
+
+    def _silent(self, connection: Connection) -> None:
+        logger.warning("a runner is silent, so its connection is ended", runner=connection.key.runner.name)
+        self.lost(connection)
+
+    async def ping(self, headers: Mapping[str, str], body: bytes) -> None:
+        """A runner says that it does not hang. Raises `SignatureInvalid` or `BadRequest`."""
+        key = await self._key(headers)
+        self._verify(key.secret, headers, body)
+        try:
+            ping = _ping.decode(body)
+        except wire.UNREADABLE as error:
+            raise BadRequest(f"The ping cannot be read: {error}.") from error
+        connection = self._connections.get(key.runner)
+        if connection is None or connection.id != ping.connection or ping.number <= connection.pings:
+            raise SignatureInvalid("The ping is of a connection that has ended, or was received before.")
+        connection.pings = ping.number
+        connection.alive()
 
     def _start_lease(self, runner: RunnerId) -> None:
         if runner not in self._timers and not self._closed:
@@ -291,7 +279,11 @@ class Runners:
         conversation = self._conversations.get(session_id)
         if conversation is None or conversation.epoch != callback.epoch or conversation.runner != key.runner:
             return Acknowledged(sequence=0, fenced=True)
-        return await conversation.take(callback)
+        stored = conversation.sequence
+        answer = await conversation.take(callback)
+        if answer.sequence > stored and (connection := self._connections.get(key.runner)):
+            connection.alive()
+        return answer
 
     async def _key(self, headers: Mapping[str, str]) -> RunnerKey:
         key = await self.keys.find(headers.get(wire.KEY_HEADER, ""))

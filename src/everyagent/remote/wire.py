@@ -1,7 +1,8 @@
 """Messages between a runner and its daemon.
 
 The runner opens every connection. `POST /v1/runner/connect` answers with a stream of `Downlink` messages, one JSON
-document a line; `POST /v1/runner/callback` takes one `Callback` in MessagePack. Both requests are signed.
+document a line; `POST /v1/runner/callback` takes one `Callback` in MessagePack, `POST /v1/runner/ping` one `Ping` in
+JSON. All requests are signed.
 """
 
 from typing import Final, TypeAlias
@@ -24,8 +25,11 @@ KEY_HEADER: Final = "everyagent-runner-key"
 CONVERSATION_HEADER: Final = "everyagent-runner-conversation"
 CONNECT_PATH: Final = "/v1/runner/connect"
 CALLBACK_PATH: Final = "/v1/runner/callback"
-#: Seconds between lines of the stream of commands; a runner that gets none for much longer connects anew.
+PING_PATH: Final = "/v1/runner/ping"
+#: Seconds between lines of the stream of commands, and between pings of the runner.
 HEARTBEAT_SECONDS: Final = 5.0
+#: A connection on which one side sends nothing for so long is given up by the other.
+SILENCE_SECONDS: Final = 4 * HEARTBEAT_SECONDS
 #: A callback is at most about this large, but for one entry that is larger.
 CALLBACK_BYTES: Final = 1 << 20
 #: The largest callback that a daemon takes.
@@ -56,6 +60,13 @@ class Hello(Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     agents: list[str] = []
     held: list[Held] = []
+
+
+class Ping(Struct, frozen=True, kw_only=True):
+    """The runner's process works. `connection` is the id of its connect; `number` rises."""
+
+    connection: str
+    number: int
 
 
 class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):

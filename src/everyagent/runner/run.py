@@ -1,5 +1,6 @@
 """Runs a runner: keeps its connection to the daemon open, and ends its agents when it is stopped."""
 
+import itertools
 import random
 import secrets
 import signal
@@ -21,6 +22,7 @@ from everyagent.runner.host import Host, RunnerSettings
 from everyagent.runner.spool import Spool
 from everyagent.runner.uplink import Refused, Uplink
 from everyagent.runtime.reaper import Reaper
+from everyagent.signatures import ID_HEADER
 
 _downlink = msgspec.json.Decoder(wire.Downlink)
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 5.0
@@ -29,6 +31,27 @@ logger = get_logger(__name__)
 
 class RunnerStopped(Exception):
     """The runner cannot go on. The message says why, and what to do."""
+
+
+class _Pings:
+    """Shows the daemon that this process does not hang. `connection` is the id of the open connection."""
+
+    def __init__(self, uplink: Uplink) -> None:
+        self.connection: str | None = None
+        self._uplink = uplink
+
+    async def send_all(self) -> None:
+        """For ever."""
+        for number in itertools.count(1):
+            await anyio.sleep(wire.HEARTBEAT_SECONDS)
+            if self.connection is None:
+                continue
+            try:
+                await self._uplink.ping(self.connection, number)
+            except Refused as error:
+                logger.info("a ping was refused", error=str(error))
+            except httpx2.TransportError:  # logged by the uplink
+                continue
 
 
 async def run(settings: RunnerSettings, key_id: str, secret: bytes, connected: Callable[[], None]) -> None:
@@ -52,7 +75,9 @@ async def run(settings: RunnerSettings, key_id: str, secret: bytes, connected: C
             try:
                 with anyio.CancelScope() as serving:
                     tasks.start_soon(_until_signalled, serving)
-                    await _stay_connected(host, uplink, connected)
+                    pings = _Pings(uplink)
+                    tasks.start_soon(pings.send_all)
+                    await _stay_connected(host, uplink, pings, connected)
             finally:
                 with anyio.CancelScope(shield=True):
                     await host.close()
@@ -81,23 +106,26 @@ def _guarded(tasks: TaskGroup) -> Callable[..., None]:
     return spawn
 
 
-async def _stay_connected(host: Host, uplink: Uplink, connected: Callable[[], None]) -> None:
+async def _stay_connected(host: Host, uplink: Uplink, pings: _Pings, connected: Callable[[], None]) -> None:
     delay = _FIRST_DELAY
     while True:
         try:
-            response = await uplink.client.send(uplink.connect(await host.hello()), stream=True)
+            request = uplink.connect(await host.hello())
+            response = await uplink.client.send(request, stream=True)
             try:
                 if not response.is_success:
                     await response.aread()
                     raise Refused(response)
                 uplink.outage.over()
                 connected()
+                pings.connection = request.headers[ID_HEADER]
                 delay = _FIRST_DELAY
                 async for line in response.aiter_lines():
                     if line:
                         _take(host, line)
                 uplink.outage.failed("the daemon closed the connection")
             finally:
+                pings.connection = None
                 await response.aclose()
         except Refused as error:
             if error.final:

@@ -16,8 +16,6 @@ from everyagent.signatures import signed_headers
 
 _encode = msgspec.msgpack.Encoder().encode
 _acknowledged = msgspec.json.Decoder(Acknowledged)
-#: A connection without a line for this long is lost.
-_SILENCE_SECONDS = 4 * wire.HEARTBEAT_SECONDS
 _CALLBACK_SECONDS = 60.0
 
 
@@ -50,8 +48,13 @@ class Uplink:
         )
 
     def connect(self, hello: wire.Hello) -> httpx2.Request:
-        timeout = httpx2.Timeout(_SILENCE_SECONDS, connect=10.0)
+        timeout = httpx2.Timeout(wire.SILENCE_SECONDS, connect=10.0)
         return self._request(wire.CONNECT_PATH, self._secret, msgspec.json.encode(hello), timeout)
+
+    async def ping(self, connection: str, number: int) -> None:
+        """Raises `Refused` or `httpx2.TransportError`."""
+        body = msgspec.json.encode(wire.Ping(connection=connection, number=number))
+        await self._sent(self._request(wire.PING_PATH, self._secret, body, httpx2.Timeout(wire.HEARTBEAT_SECONDS)))
 
     async def callback(self, callback: wire.Callback) -> Acknowledged:
         """Raises `Refused` or `httpx2.TransportError`."""
@@ -59,6 +62,9 @@ class Uplink:
         timeout = httpx2.Timeout(_CALLBACK_SECONDS, connect=10.0)
         request = self._request(wire.CALLBACK_PATH, secret, _encode(callback), timeout)
         request.headers[wire.CONVERSATION_HEADER] = f"{callback.session_id} {callback.epoch}"
+        return _acknowledged.decode((await self._sent(request)).content)
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
         try:
             response = await self.client.send(request)
         except httpx2.TransportError as error:
@@ -67,7 +73,7 @@ class Uplink:
         self.outage.over()
         if not response.is_success:
             raise Refused(response)
-        return _acknowledged.decode(response.content)
+        return response
 
     def _request(self, path: str, secret: bytes, body: bytes, timeout: httpx2.Timeout) -> httpx2.Request:
         headers = signed_headers(secret, new_id("msg_"), int(time.time()), body)

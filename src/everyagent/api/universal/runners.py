@@ -1,4 +1,4 @@
-"""Routes of runners and their keys, and the two routes that runners use, which are signed."""
+"""Routes of runners and their keys, and the routes that runners use, which are signed."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ from everyagent.model.runners import (
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
-    from everyagent.remote.runners import Connection, Runners
+    from everyagent.remote.connection import Connection
+    from everyagent.remote.runners import Runners
 
 routes = Routes("runners")
 _BYTES = ("application/octet-stream",)
@@ -73,6 +74,14 @@ async def take_callback(call: Call[Nothing, Upload]) -> Encoded[Acknowledged]:
     runners = _runners(call.sessions)
     headers, body = await _signed(call, runners, runners.max_callback)
     return encoded(await runners.callback(headers, body))
+
+
+@routes.add("POST", "/v1/runner/ping", SignatureInvalid, BadRequest, takes=_BYTES, public=True)
+async def take_ping(call: Call[Nothing, Upload]) -> None:
+    """For runners: show that the runner does not hang. The request is signed with its key."""
+    runners = _runners(call.sessions)
+    headers, body = await _signed(call, runners, call.context.settings.max_body)
+    await runners.ping(headers, body)
 
 
 class CommandStream(Response):

@@ -1,0 +1,56 @@
+"""Runners that hang: their machine keeps the connection, but they send nothing."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from everyagent.errors import SignatureInvalid
+from everyagent.remote import wire
+from tests.remote.scripted_runner import delta, remote_sessions, started
+from tests.remote.test_remote_sessions import turn_end
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_silent_runner_is_disconnected_and_given_up_after_its_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with remote_sessions(tmp_path, lease=0.05) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        await runner.send("one", epoch, 3, started(epoch))
+        monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.05)
+        await runner.ping(1)
+        assert "was not connected for" in str((await turn_end(sessions, "one"))["error"])
+        assert not any(info.connected for info in runner.runners.infos())
+        before = (await sessions.get("one")).event_count
+        assert (await runner.send("one", epoch, 4, delta(epoch, "late "))).fenced
+        assert (await sessions.get("one")).event_count == before
+
+
+async def test_pings_and_new_entries_keep_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        await runner.ping(1)
+        monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.0)
+        await runner.send("one", epoch, 2)  # nothing new
+        await anyio.wait_all_tasks_blocked()
+        await anyio.sleep(0)
+        assert any(info.connected for info in runner.runners.infos())
+        await runner.send("one", epoch, 3, started(epoch))  # the connection is watched anew from here on
+        while any(info.connected for info in runner.runners.infos()):
+            await anyio.sleep(0.005)
+
+
+async def test_a_ping_counts_once_and_for_its_connection_only(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (_, runner):
+        await runner.ping(1)
+        with pytest.raises(SignatureInvalid):
+            await runner.ping(1)
+        await runner.ping(2)
+        assert runner.connection
+        earlier = runner.connection.id
+        await runner.connect()
+        with pytest.raises(SignatureInvalid):
+            await runner.ping(3, earlier)
+        await runner.ping(1)
