@@ -7,7 +7,8 @@ EveryagentError 500           a fault of the daemon
 │   ├── NoRepository          the directory is not in a git repository that can be used
 │   └── OffsetOutOfRange      the position is outside the session's log
 ├── Unauthorized 401          the token is missing or wrong
-│   └── SignatureInvalid      the request's signature is missing, wrong or too old
+│   ├── SignatureInvalid      the request's signature is missing, wrong or too old
+│   └── RunnerKeyInvalid      the runner's key is unknown or revoked
 ├── BudgetExceeded 402        the API key or the session has used up its budget
 ├── Forbidden 403             the Host, Origin or path is not allowed
 │   └── ScopeMissing          the API key does not have the scope
@@ -101,6 +102,9 @@ class Unauthorized(EveryagentError, code="token_invalid", status=401): ...
 
 
 class SignatureInvalid(Unauthorized, code="signature_invalid"): ...
+
+
+class RunnerKeyInvalid(Unauthorized, code="runner_key_invalid"): ...
 
 
 class BudgetExceeded(EveryagentError, code="budget_exceeded", status=402): ...

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everyagent.errors import BadRequest, NotFound, SignatureInvalid
+from everyagent.errors import BadRequest, NotFound, RunnerKeyInvalid, SignatureInvalid
 from everyagent.model.runners import Acknowledged
 from everyagent.model.sessions import CreateSession
 from everyagent.remote import wire
@@ -26,7 +26,7 @@ def deltas(found: list[bytes]) -> list[str]:
 async def refused(runner: ScriptedRunner, headers: dict[str, str], body: bytes) -> bool:
     try:
         await runner.runners.callback(headers, body)
-    except (SignatureInvalid, BadRequest):
+    except (RunnerKeyInvalid, SignatureInvalid, BadRequest):
         return True
     return False
 
@@ -199,7 +199,7 @@ async def test_two_keys_of_a_runner_are_valid_until_one_is_revoked(tmp_path: Pat
         await runner.send("one", epoch, 3, started(epoch))
         assert await newer.send("one", epoch, 4, delta(epoch, "a ")) == Acknowledged(sequence=4)
         await runner.runners.keys.revoke(runner.key_id)
-        with pytest.raises(SignatureInvalid):
+        with pytest.raises(RunnerKeyInvalid):
             await runner.send("one", epoch, 5, delta(epoch, "b "))
         assert await newer.send("one", epoch, 5, delta(epoch, "b ")) == Acknowledged(sequence=5)
         with pytest.raises(NotFound):

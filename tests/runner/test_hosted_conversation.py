@@ -21,16 +21,25 @@ from tests.waiting import LIMIT_SECONDS
 pytestmark = pytest.mark.anyio
 
 
-class ScriptedUplink:
-    """Answers callbacks as the test wants; `taken` are the entries that it accepted."""
+def answer(status: int) -> httpx2.Response:
+    """An error of the daemon."""
+    problem = {"type": "urn:everyagent:error:x", "code": "x", "detail": "It is not what an agent sends."}
+    return httpx2.Response(status, json=problem)
 
-    def __init__(self, statuses: list[int]) -> None:
+
+class ScriptedUplink:
+    """Answers callbacks as the test wants; `taken` are the entries that it accepted, at most `most` at once."""
+
+    def __init__(self, statuses: list[int], most: int | None = None) -> None:
         self._statuses = statuses
+        self.most = most
         self.taken: list[wire.Entry] = []
 
     async def callback(self, callback: wire.Callback) -> Acknowledged:
         if self._statuses:
-            raise Refused(httpx2.Response(self._statuses.pop(0), json={"detail": "It is not what an agent sends."}))
+            raise Refused(answer(self._statuses.pop(0)))
+        if self.most is not None and len(callback.entries) > self.most:
+            raise Refused(httpx2.Response(413, text="<html>413 Request Entity Too Large</html>"))
         self.taken += [wire.entry_decoder.decode(raw) for raw in callback.entries]
         return Acknowledged(sequence=callback.first + len(callback.entries) - 1)
 
@@ -41,14 +50,16 @@ async def _no_launch(session_id: str, epoch: int, launch: wire.RemoteLaunch) -> 
 
 @asynccontextmanager
 async def hosted(
-    folder: Path, uplink: ScriptedUplink
+    folder: Path, uplink: ScriptedUplink, entries: int = 0
 ) -> AsyncGenerator[tuple[HostedConversation, Callable[[], Awaitable[None]]]]:
     """A conversation that was in the spool, and a function that waits until nothing is left of it."""
     spool, gone = Spool(folder / "spool.db"), anyio.Event()
     spool.begin("one", 7)
+    for number in range(1, entries + 1):
+        spool.add("one", 7, number, msgspec.msgpack.encode(wire.Result(number)))
     async with anyio.create_task_group() as tasks:
         conversation = HostedConversation(
-            Spooled("one", 7, last=0, command=0, ended=False),
+            Spooled("one", 7, last=entries, command=0, ended=False),
             spool=spool,
             room=Room(spool, 1 << 20),
             uplink=cast("Uplink", uplink),
@@ -98,6 +109,32 @@ async def test_a_callback_that_may_be_taken_later_is_sent_again(tmp_path: Path) 
         conversation.stored(0)
         await over()
     assert [msgspec.to_builtins(each)[0] for each in uplink.taken] == ["died"]
+
+
+async def test_what_a_proxy_answers_does_not_end_a_conversation(tmp_path: Path) -> None:
+    class Proxied(ScriptedUplink):
+        async def callback(self, callback: wire.Callback) -> Acknowledged:
+            if pages:
+                raise Refused(pages.pop())
+            return await super().callback(callback)
+
+    pages = [httpx2.Response(status, text="<html>") for status in (400, 401, 403, 404, 502, 200)]
+    uplink = Proxied([])
+    async with hosted(tmp_path, uplink) as (conversation, over):
+        conversation.lost("The runner was restarted.")
+        conversation.stored(0)
+        await over()
+    assert [msgspec.to_builtins(each)[0] for each in uplink.taken] == ["died"]
+
+
+async def test_a_callback_that_is_too_large_is_sent_in_parts(tmp_path: Path) -> None:
+    uplink = ScriptedUplink([], most=1)
+    async with hosted(tmp_path, uplink, entries=9) as (conversation, over):
+        conversation.lost("The runner was restarted.")
+        conversation.stored(0)
+        await over()
+    assert [msgspec.to_builtins(each)[:2] for each in uplink.taken[:-1]] == [["result", n] for n in range(1, 10)]
+    assert [msgspec.to_builtins(each)[0] for each in uplink.taken[-1:]] == ["died"]
 
 
 async def test_nobody_reads_from_agents_while_the_spool_is_full(tmp_path: Path) -> None:

@@ -70,8 +70,9 @@ def runner(
     except config.ConfigError as error:
         raise CliFailure(str(error), ExitCode.USAGE) from error
     # loaded here, because `runner keys` does not need it
+    from everyagent.runner.downlink import RunnerStopped
     from everyagent.runner.host import RunnerSettings
-    from everyagent.runner.run import RunnerStopped, run
+    from everyagent.runner.run import run
 
     logs.set_up(settings.log_format)
     given = RunnerSettings(

@@ -65,5 +65,5 @@ def finish(call: ApiCall[T], response: httpx2.Response) -> T:
         ) from error
 
 
-def reason(error: httpx2.TransportError) -> str:
+def reason(error: httpx2.RequestError) -> str:
     return str(error) or type(error).__name__

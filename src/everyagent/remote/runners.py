@@ -10,7 +10,7 @@ import msgspec
 
 from everyagent.agents.adapter import Death
 from everyagent.clock import Clock
-from everyagent.errors import BadRequest, SignatureInvalid, Unavailable
+from everyagent.errors import BadRequest, RunnerKeyInvalid, SignatureInvalid, Unavailable
 from everyagent.logs import get_logger
 from everyagent.model.principals import DAEMON, current, set_current
 from everyagent.model.runners import Acknowledged, Mark, RunnerChoice, RunnerInfo
@@ -152,7 +152,10 @@ class Runners:
     # -- requests of runners --------------------------------------------------------------------------------
 
     async def connect(self, headers: Mapping[str, str], body: bytes) -> Connection:
-        """Raises `SignatureInvalid` or `BadRequest`. The caller streams the connection, and then calls `lost`."""
+        """Raises `RunnerKeyInvalid`, `SignatureInvalid` or `BadRequest`.
+
+        The caller streams the connection, and then calls `lost`.
+        """
         key = await self._key(headers)
         self._verify(key.secret, headers, body)
         self._once(headers[ID_HEADER])
@@ -212,7 +215,7 @@ class Runners:
         self.lost(connection)
 
     async def ping(self, headers: Mapping[str, str], body: bytes) -> None:
-        """A runner says that it does not hang. Raises `SignatureInvalid` or `BadRequest`."""
+        """A runner says that it does not hang. Raises `RunnerKeyInvalid`, `SignatureInvalid` or `BadRequest`."""
         key = await self._key(headers)
         self._verify(key.secret, headers, body)
         try:
@@ -258,11 +261,11 @@ class Runners:
         return wire.MAX_CALLBACK_BYTES
 
     async def require_key(self, headers: Mapping[str, str]) -> None:
-        """Raises `SignatureInvalid` unless the request names a valid key. Its signature is checked later."""
+        """Raises `RunnerKeyInvalid` unless the request names a valid key. Its signature is checked later."""
         await self._key(headers)
 
     async def callback(self, headers: Mapping[str, str], body: bytes) -> Acknowledged:
-        """Raises `SignatureInvalid`, `BadRequest` or `Unavailable`, and then nothing was stored."""
+        """Raises `RunnerKeyInvalid`, `SignatureInvalid`, `BadRequest` or `Unavailable`, and then nothing was stored."""
         key = await self._key(headers)
         session_id, _, epoch = headers.get(wire.CONVERSATION_HEADER, "").partition(" ")
         if not _EPOCH.fullmatch(epoch):
@@ -288,7 +291,7 @@ class Runners:
     async def _key(self, headers: Mapping[str, str]) -> RunnerKey:
         key = await self.keys.find(headers.get(wire.KEY_HEADER, ""))
         if key is None:
-            raise SignatureInvalid(
+            raise RunnerKeyInvalid(
                 "The runner's key is unknown or revoked. Make another: `everyagent runner keys create NAME`."
             )
         return key

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame, Launch
 from everyagent.agents.supervision import death_by
-from everyagent.errors import AgentFailed, EveryagentError
+from everyagent.errors import AgentFailed, BadRequest, EveryagentError
 from everyagent.logs import get_logger
 from everyagent.remote import wire
 from everyagent.remote.drafts import encoded
@@ -23,8 +23,8 @@ from everyagent.sessions.agent_link import AgentLink, ConversationListener
 from everyagent.sessions.limits import Limits
 
 _encode = msgspec.msgpack.Encoder().encode
-#: Statuses of a daemon that will refuse the same callback again: it cannot be read, or it is too large.
-_NEVER_TAKEN = (400, 413)
+#: The status of a callback that is too large for the daemon, or for a proxy before it.
+_TOO_LARGE = 413
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
 _LIMITS = Limits()
 #: So many messages are remembered, for a daemon that was restarted.
@@ -88,6 +88,7 @@ class HostedConversation:
         self._fenced = False
         self._refused_at: int | None = None
         self._unspooled: bytes | None = None
+        self._most = wire.CALLBACK_BYTES
         self._news = asyncio.Event()
         self._serial: asyncio.Queue[wire.Command | None] = asyncio.Queue()
         spawn(self._keep_sending)
@@ -301,18 +302,22 @@ class HostedConversation:
                 self._news.clear()
                 await self._news.wait()
                 continue
+            callback = self._next(self._acknowledged)
             try:
-                answer = await self._uplink.callback(self._next(self._acknowledged))
+                answer = await self._uplink.callback(callback)
                 delay = _FIRST_DELAY
             except Refused as error:
-                if error.status in _NEVER_TAKEN:
+                if error.status == _TOO_LARGE and len(callback.entries) > 1:
+                    self._most = sum(len(bytes(entry)) for entry in callback.entries) // 2
+                    continue
+                if error.status == _TOO_LARGE or (error.own and error.status == BadRequest.status):
                     await self._refused(self._acknowledged, str(error))
                     continue
                 logger.info("a callback was refused, and is sent again", session=self.session_id, error=str(error))
                 await anyio.sleep(delay)
                 delay = min(2 * delay, _LONGEST_DELAY)
                 continue
-            except httpx2.TransportError:  # logged by the uplink
+            except httpx2.RequestError:  # logged by the uplink
                 await anyio.sleep(delay)
                 delay = min(2 * delay, _LONGEST_DELAY)
                 continue
@@ -343,7 +348,7 @@ class HostedConversation:
         if self._unspooled is not None and after + 1 == self._last:
             entries = [self._unspooled]
         else:
-            entries = self._spool.pending(self.session_id, self.epoch, after, wire.CALLBACK_BYTES)
+            entries = self._spool.pending(self.session_id, self.epoch, after, self._most)
         return wire.Callback(
             session_id=self.session_id,
             epoch=self.epoch,

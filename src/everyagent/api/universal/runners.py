@@ -7,7 +7,7 @@ from everyagent.api.asgi import Receive, Scope, Send
 from everyagent.api.response import Response
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, Upload, encoded
 from everyagent.api.streaming import Hangup
-from everyagent.errors import BadRequest, NotFound, SignatureInvalid, StorageFull, Unavailable
+from everyagent.errors import BadRequest, NotFound, RunnerKeyInvalid, SignatureInvalid, StorageFull, Unavailable
 from everyagent.model.principals import DAEMON, set_current
 from everyagent.model.runners import (
     Acknowledged,
@@ -54,6 +54,7 @@ async def revoke_runner_key(call: Call[Nothing, Nothing]) -> RunnerKeyInfo:
 @routes.add(
     "POST",
     "/v1/runner/connect",
+    RunnerKeyInvalid,
     SignatureInvalid,
     BadRequest,
     Unavailable,
@@ -68,7 +69,16 @@ async def connect_runner(call: Call[Nothing, Upload]) -> Response:
     return CommandStream(runners, await runners.connect(headers, body))
 
 
-@routes.add("POST", "/v1/runner/callback", SignatureInvalid, BadRequest, Unavailable, takes=_BYTES, public=True)
+@routes.add(
+    "POST",
+    "/v1/runner/callback",
+    RunnerKeyInvalid,
+    SignatureInvalid,
+    BadRequest,
+    Unavailable,
+    takes=_BYTES,
+    public=True,
+)
 async def take_callback(call: Call[Nothing, Upload]) -> Encoded[Acknowledged]:
     """For runners: store what an agent sent. The request is signed with the key of its conversation."""
     runners = _runners(call.sessions)
@@ -76,7 +86,7 @@ async def take_callback(call: Call[Nothing, Upload]) -> Encoded[Acknowledged]:
     return encoded(await runners.callback(headers, body))
 
 
-@routes.add("POST", "/v1/runner/ping", SignatureInvalid, BadRequest, takes=_BYTES, public=True)
+@routes.add("POST", "/v1/runner/ping", RunnerKeyInvalid, SignatureInvalid, BadRequest, takes=_BYTES, public=True)
 async def take_ping(call: Call[Nothing, Upload]) -> None:
     """For runners: show that the runner does not hang. The request is signed with its key."""
     runners = _runners(call.sessions)
