@@ -1,6 +1,7 @@
-"""Finds the callbacks of an adapter in its source: methods that other code calls, and at which a fault can strike.
+"""Finds callbacks in the source: methods that other code calls, and at which a fault can strike.
 
-A callback is a method that is passed to other code as a value, or that a protocol or base class of all agents names.
+A callback of an adapter is a method that is passed to other code as a value, or that a protocol or base class of all
+agents names. In the classes of runners, every public method is one, too.
 """
 
 import ast
@@ -33,6 +34,15 @@ def callbacks(agent: str) -> set[str]:
         if _is_method(method)
         and method.name in {*_passed(owner, own=True), *(() if owner.name.endswith("Adapter") else named | passed)}
     }
+
+
+def callbacks_of(owner: type) -> set[str]:
+    """`Class.method` of each callback of one class."""
+    (tree,) = ast.parse(inspect.getsource(owner)).body
+    assert isinstance(tree, ast.ClassDef)
+    passed = {*_passed(tree, own=True)}
+    methods = [each for each in tree.body if _is_method(each)]
+    return {f"{owner.__name__}.{each.name}" for each in methods if not each.name.startswith("_") or each.name in passed}
 
 
 def _is_adapter(path: Path) -> bool:

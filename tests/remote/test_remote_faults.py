@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from everyagent.agents.adapter import Conversation
 from everyagent.errors import Unavailable
 from everyagent.logs import Logger
 from everyagent.model.sessions import CreateSession, SendMessage
@@ -14,6 +15,7 @@ from everyagent.remote.conversation import RemoteConversation
 from everyagent.remote.item_ids import DerivedIds
 from everyagent.sessions import Sessions
 from everyagent.sessions.agent_link import RemoteListener
+from tests.agents.callbacks import callbacks_of
 from tests.agents.faults import InjectedFault, inject
 from tests.remote.scripted_runner import ScriptedRunner, bodies, ended, remote_sessions, started
 from tests.remote.test_remote_sessions import held, turn_end
@@ -155,3 +157,13 @@ async def test_messages_that_cannot_be_found_are_the_death_of_their_agent(
         assert await codes(sessions, "one") == ["internal"]
         assert [type(each) for each in traces] == [InjectedFault]
         await undisturbed(sessions, again, two)
+
+
+#: They contain the faults of what they call. The commands of the session are tested with the sessions.
+GUARDS = {"take", "catch_up", "fail", "die"}
+COMMANDS = {name for name in vars(Conversation) if not name.startswith("_")} | {"open"}
+
+
+def test_every_callback_has_a_case() -> None:
+    known = {"connected", *GUARDS, *COMMANDS}
+    assert callbacks_of(RemoteConversation) <= {f"RemoteConversation.{name}" for name in known}

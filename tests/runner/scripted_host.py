@@ -203,14 +203,14 @@ class ScriptedHost:
 
 
 @asynccontextmanager
-async def scripted_host(folder: Path) -> AsyncGenerator[ScriptedHost]:
-    """Without a connection: the test passes commands to the host."""
-    (work := folder / "work").mkdir()
+async def scripted_host(folder: Path, daemon: ScriptedDaemon | None = None) -> AsyncGenerator[ScriptedHost]:
+    """Without a connection: the test passes commands to the host. With `daemon`, the runner is started again."""
+    (work := folder / "work").mkdir(exist_ok=True)
     settings = RunnerSettings(
         url=ScriptedDaemon.url, directory=work, folder=folder / "runner", data_dir=folder / "data", isolation="none"
     )
-    settings.folder.mkdir()
-    spool, adapter, daemon = Spool(settings.folder / "spool.db"), ScriptedAdapter(), ScriptedDaemon()
+    settings.folder.mkdir(exist_ok=True)
+    spool, adapter, daemon = Spool(settings.folder / "spool.db"), ScriptedAdapter(), daemon or ScriptedDaemon()
     lazy = LazyAdapter(AGENT, AGENT, lambda: adapter, adapter.state)
     async with anyio.create_task_group() as tasks:
         spawn = cast("Callable[..., None]", tasks.start_soon)

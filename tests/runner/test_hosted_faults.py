@@ -15,6 +15,7 @@ from everyagent.runner.host import Host
 from everyagent.runner.hosted import HostedConversation
 from everyagent.runner.scoped_keys import ScopedKeys
 from everyagent.runner.spool import Spool
+from tests.agents.callbacks import callbacks_of
 from tests.agents.faults import InjectedFault, inject
 from tests.runner.scripted_host import (
     HostedSession,
@@ -77,7 +78,20 @@ CASES = [
     Case(HostedConversation, "take", InjectedFault(), hosted_one),
     Case(HostedConversation, "stored", InjectedFault(), hosted_one),
     Case(HostedConversation, "received", InjectedFault(), hosted_one),
+    Case(HostedConversation, "_do", InjectedFault(), hosted_one),
+    Case(HostedConversation, "_spool_result", InjectedFault(), hosted_one),
+    Case(HostedConversation, "_send_all", InjectedFault(), hosted_one),
+    Case(HostedConversation, "_next", InjectedFault(), hosted_one),
 ]
+#: They contain the faults of what they call: `fail` and `died` report an end, and the others are tasks.
+GUARDS = {"fail", "died", "_failed", "_end_fenced", "_carry_out", "_carry_out_all", "_keep_sending"}
+#: They have tests of their own.
+OTHERS = {"HostedConversation.lost", "HostedConversation.close"}
+
+
+def test_every_callback_has_a_case() -> None:
+    guards = {f"HostedConversation.{name}" for name in GUARDS}
+    assert callbacks_of(HostedConversation) <= {*map(str, CASES), *guards, *OTHERS}
 
 
 @pytest.fixture
@@ -187,3 +201,20 @@ async def test_the_runner_ends_all_its_agents_when_one_does_not_close(
         assert (await neighbour.death()).expected
         assert (await broken.death()).code == "internal"
         assert all(each.closed for each in host.adapter.conversations.values())
+
+
+async def test_a_conversation_of_an_earlier_runner_that_raises_ends_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted_host(tmp_path) as host:
+        neighbour, broken = await waiting_neighbour(host), host.session("one")
+        broken.open()
+        await broken.results(1)
+        daemon = host.daemon
+    inject(monkeypatch, HostedConversation, "lost", hosted_one)
+    async with scripted_host(tmp_path, daemon) as host:
+        for each in (host.session("one"), host.session("two")):
+            each.welcome()
+        assert "an internal error of everyagent" in str((await host.session("one").death()).message)
+        assert "The runner was restarted" in str((await neighbour.death()).message)
+        await host.session("one").over()

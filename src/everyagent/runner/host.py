@@ -64,7 +64,8 @@ class Host:
         self._left = asyncio.Event()
         self._conversations: dict[tuple[str, int], HostedConversation] = {}
         for spooled in spool.conversations():
-            self._hold(spooled).lost("The runner was restarted, and the agent ended with it.")
+            with _contained(conversation := self._hold(spooled)):
+                conversation.lost("The runner was restarted, and the agent ended with it.")
 
     async def hello(self) -> wire.Hello:
         installed = [name for name, adapter in self._adapters.items() if (await adapter.state()).installed]
