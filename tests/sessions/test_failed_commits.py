@@ -1,6 +1,7 @@
 """A commit or a recovery that fails: the session is loaded again, its turn ends once, the next message works."""
 
 import shutil
+from asyncio import Future
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,11 +15,15 @@ import pytest
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.errors import StorageFull, Unavailable
+from everyagent.log.log import Append
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.model.events import Envelope, Error, EventData, TurnEnded, TurnStarted
 from everyagent.model.sessions import CreateSession
 from everyagent.sessions import Sessions
 from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine.decision import Decision
+from everyagent.sessions.machine.session_mask import SessionMask
+from everyagent.sessions.session_context import SessionContext
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.rules import check
 from tests.log.faulty_disk import FaultyDisk
@@ -139,6 +144,35 @@ async def test_an_io_error_as_a_message_begins_its_turn(tmp_path: Path, disk: Fa
         disk.fault = lambda _: None
         events = await check_it_goes_on(talk, ["end_turn"])
         assert len(errors(events, "commit_failed")) <= 1
+
+
+@pytest.mark.parametrize("number", [0, 3], ids=("of a message", "of what the agent sent"))
+async def test_a_commit_that_was_cancelled_is_one_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Nothing that depends on it leaves, because it may not be in the log."""
+    async with daemon(tmp_path) as sessions:
+        talk = await new_talk(sessions, tmp_path)
+        await talk.say("hello")
+        commits, append = list[Append](), SessionContext.append
+
+        def cancelled(self: SessionContext, batch: Append, decision: Decision, mask: SessionMask) -> Future[None]:
+            commits.append(batch)
+            if len(commits) != number + 1:
+                return append(self, batch, decision, mask)
+            (done := Future[None]()).cancel()
+            return done
+
+        monkeypatch.setattr(SessionContext, "append", cancelled)
+        if number:
+            await talk.send(SLOW)
+        else:
+            with pytest.raises(Unavailable):
+                await talk.send("not taken")
+        await talk.at_rest()
+        events = await check_it_goes_on(talk, ["end_turn", "error"] if number else ["end_turn"])
+        assert len(errors(events, "commit_failed")) == 1
+        assert b"not taken" not in b"".join(await talk.bodies())
 
 
 async def test_a_message_refused_by_a_full_disk_changes_nothing(tmp_path: Path, disk: FaultyDisk) -> None:

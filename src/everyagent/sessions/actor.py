@@ -12,7 +12,7 @@ from typing import TypeAlias, assert_never
 import anyio
 
 from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame
-from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull, StoreUnavailable
+from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull, StoreUnavailable, Unavailable
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
@@ -263,7 +263,8 @@ class Actor:
         except asyncio.CancelledError:  # whoever waits goes away, but the commit and its effects do not
             done.add_done_callback(partial(self._committed, decision, self._backlog.add(decision.append)))
             raise
-        done.result()
+        if error := _failure(done):
+            raise error
 
     def _append(self, decision: Decision, append: Append) -> "asyncio.Future[None]":
         self._context.counts.count(self.record.agent, decision.transaction)
@@ -272,8 +273,7 @@ class Actor:
 
     def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
         self._backlog.remove(size)
-        error = None if done.cancelled() else done.exception()
-        if isinstance(error, Exception):
+        if error := _failure(done):
             self.lose(error)
         else:
             self._carry_out(decision)
@@ -397,3 +397,9 @@ class Actor:
         if self.machine.state.restart_wanted:
             await self.hibernate(restart=True)
         await self.next_turn()
+
+
+def _failure(done: "asyncio.Future[None]") -> Exception | None:
+    """The reason why a commit is not known to be in the log."""
+    error = Unavailable("The commit was cancelled. Try again.") if done.cancelled() else done.exception()
+    return error if error is None or isinstance(error, Exception) else Unavailable(f"The commit failed: {error!r}")
