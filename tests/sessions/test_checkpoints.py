@@ -367,10 +367,11 @@ async def test_what_a_person_changes_before_the_checkpoint_is_made_is_not_overwr
 
 
 async def test_checkpoints_of_another_directory_fail_no_turn(opened: Opened, tmp_path: Path) -> None:
-    """Those that were left in a data folder by another log, under the number of the session."""
+    """Those that were left in a data folder by another log, for a session with the same number and time."""
     async with opened() as sessions:
         talk = await begun(sessions, tmp_path / "work")
-        place = tmp_path / "data" / "checkpoints" / "1"
+        record = await sessions._log.session(talk.id)
+        place = tmp_path / "data" / "checkpoints" / f"{record.number}-{record.created_at}"
         place.mkdir(parents=True)
         (place / "root").write_text(str(tmp_path / "elsewhere"))
         events = await talk.say("[hello]")

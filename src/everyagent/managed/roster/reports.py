@@ -118,6 +118,7 @@ class ThreadReports:
                 expected.resolve(lost)
             if not self._followed[of.thread]:
                 del self._followed[of.thread]
+                self._payers.pop(of.thread, None)
                 return
 
     async def _report_until_lost(self, of: ThreadOf) -> Rested | None:
