@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import anyio.abc
 from msgspec.structs import replace
 
+from everyagent.background import keep_running
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, Conflict
 from everyagent.log.log import Log
@@ -86,7 +87,7 @@ class Webhooks:
                 mine=self._mine,
                 shared=self._nodes is not None,
             )
-            self._tasks.start_soon(courier.run)
+            self._tasks.start_soon(keep_running, "the delivery of webhooks", courier.run)
 
     def _mine(self, webhook_id: str) -> bool:
         """Every node gives the same answer: the one with the highest hash of both ids delivers."""
