@@ -4,14 +4,13 @@ from everyagent.agents.claude.asks import (
     APPROVE,
     APPROVE_EDITS,
     KEEP_PLANNING,
-    NO,
-    YES,
     Ask,
     ClaudeFormAsk,
     ClaudePermissionAsk,
     ClaudePlanAsk,
     ClaudeQuestionsAsk,
 )
+from everyagent.agents.forms import NO, typed
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
 
@@ -86,21 +85,7 @@ def _filled(ask: ClaudeFormAsk, answer: QuestionAnswer) -> dict[str, object]:
     if not ask.fields:
         return {"action": "decline" if answer.answers == [[NO]] else "accept"}
     filled = zip(ask.fields, ask.types, answer.answers, strict=False)
-    return {"action": "accept", "content": {name: _typed(type, ", ".join(words)) for name, type, words in filled}}
-
-
-def _typed(type: str | None, text: str) -> object:
-    """The text, converted to the type in the form's schema; unchanged if that fails, so that the server rejects it."""
-    match type:
-        case "boolean":
-            return text.strip().lower() in (YES, "true", "1", "on")
-        case "integer" | "number":
-            try:
-                return int(text) if type == "integer" else float(text)
-            except ValueError:
-                return text
-        case _:
-            return text
+    return {"action": "accept", "content": {name: typed(type, ", ".join(words)) for name, type, words in filled}}
 
 
 def denied(message: str | None) -> dict[str, object]:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from everyagent.agents.claude import wire
+from everyagent.agents.forms import field_question, requested, yes_or_no
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 from everyagent.model.parts import Json
@@ -16,7 +17,6 @@ Resolved: TypeAlias = PermissionResolved | QuestionResolved
 APPROVE_EDITS = "Yes, and accept edits"
 APPROVE = "Yes, and ask before edits"
 KEEP_PLANNING = "No, keep planning"
-YES, NO = "yes", "no"
 _WITHDRAWN = "The agent withdrew it."
 
 
@@ -73,10 +73,10 @@ def form(key: str, request: wire.ClaudeElicitation) -> tuple[Ask, Requested]:
     types = [schema.properties[name].type for name in fields]
     if not fields:
         where = f" {request.url}" if request.url else ""
-        questions = [Question(prompt=f"{request.message}{where}", header=request.mcp_server_name, options=_yes_or_no())]
+        questions = [Question(prompt=f"{request.message}{where}", header=request.mcp_server_name, options=yes_or_no())]
     else:
         questions = [_field(request, name, schema.properties[name]) for name in fields]
-    return ClaudeFormAsk(fields, types), _requested(key, questions, None)
+    return ClaudeFormAsk(fields, types), requested(key, questions, None)
 
 
 def withdrawn(key: str, ask: Ask) -> Resolved:
@@ -129,7 +129,7 @@ def _asked(key: str, request: wire.CanUseTool, item: str) -> tuple[Ask, Requeste
         for each in asked
     ]
     ask = ClaudeQuestionsAsk(_objects.decode(request.input), [each.question for each in asked])
-    return ask, _requested(key, questions, item)
+    return ask, requested(key, questions, item)
 
 
 def _plan(key: str, item: str, plan: str | None) -> QuestionRequested:
@@ -139,35 +139,16 @@ def _plan(key: str, item: str, plan: str | None) -> QuestionRequested:
         QuestionOption(label=APPROVE, description="Carry it out; every edit is asked for"),
         QuestionOption(label=KEEP_PLANNING, description="Stay in plan mode; any other text says what to change"),
     ]
-    return _requested(key, [Question(prompt=prompt, header="Plan", options=options)], item)
+    return requested(key, [Question(prompt=prompt, header="Plan", options=options)], item)
 
 
 def _field(request: wire.ClaudeElicitation, name: str, field: wire.ClaudeFormProperty) -> Question:
-    title = field.title or name
-    what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
-    options: list[QuestionOption] = []
-    if field.enum:
-        names = field.enumNames or []
-        options = [
-            QuestionOption(label=str(value), description=names[index] if index < len(names) else None)
-            for index, value in enumerate(field.enum)
-        ]
-    elif field.type == "boolean":
-        options = _yes_or_no()
-    return Question(prompt=what, header=request.mcp_server_name, options=options)
-
-
-def _yes_or_no() -> list[QuestionOption]:
-    return [QuestionOption(label=YES), QuestionOption(label=NO)]
-
-
-def _requested(key: str, questions: list[Question], item: str | None) -> QuestionRequested:
-    first = questions[0] if questions else Question(prompt="")
-    return QuestionRequested(
-        question_id=key,
-        prompt=first.prompt,
-        options=[option.label for option in first.options],
-        status="requested",
-        questions=questions,
-        item_id=item,
+    return field_question(
+        request.message,
+        field.title or name,
+        description=field.description,
+        type=field.type,
+        values=field.enum,
+        names=field.enumNames,
+        header=request.mcp_server_name,
     )

@@ -6,6 +6,7 @@ from typing import TypeVar, get_args
 import msgspec
 
 from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
+from everyagent.agents.forms import requested
 from everyagent.agents.mock import items, wire
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.asks import Question, QuestionOption
@@ -19,7 +20,6 @@ from everyagent.model.events import (
     ModelResponded,
     PermissionRequested,
     PermissionResolved,
-    QuestionRequested,
     Retry,
     TurnEnded,
 )
@@ -126,7 +126,6 @@ def _withdrawn(frame: wire.MockWithdrawn) -> Sequence[Draft]:
 
 
 def _questions(frame: wire.MockQuestions) -> Sequence[Draft]:
-    first = frame.questions[0]
     questions = [
         Question(
             prompt=each.prompt,
@@ -136,15 +135,7 @@ def _questions(frame: wire.MockQuestions) -> Sequence[Draft]:
         )
         for each in frame.questions
     ]
-    return (
-        QuestionRequested(
-            question_id=frame.id,
-            prompt=first.prompt,
-            options=[option.label for option in first.options],
-            status="requested",
-            questions=questions,
-        ),
-    )
+    return (requested(frame.id, questions, None),)
 
 
 _ERROR_CODES: dict[str, ErrorCode] = {code: code for code in get_args(ErrorCode)}

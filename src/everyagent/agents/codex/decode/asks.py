@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.agents.codex.protocol import requests
+from everyagent.agents.forms import NO, field_question, requested, typed, yes_or_no
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, Question, QuestionAnswer, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
@@ -16,7 +17,6 @@ from everyagent.model.parts import Json
 Requested: TypeAlias = PermissionRequested | QuestionRequested
 
 MCP_APPROVAL = "mcp_tool_call"
-_YES, _NO = "yes", "no"
 _WITHDRAWN = "Codex went on without an answer."
 _TOOL = re.compile(r'run tool "([^"]+)"')
 
@@ -123,7 +123,7 @@ def questions(key: str, request: requests.UserInput, item: str) -> tuple[Ask, Re
         )
         for each in request.questions
     ]
-    return CodexQuestionsAsk([each.id for each in request.questions]), _requested(key, asked, item)
+    return CodexQuestionsAsk([each.id for each in request.questions]), requested(key, asked, item)
 
 
 def elicitation(key: str, request: requests.CodexElicitation) -> tuple[Ask, Requested]:
@@ -142,8 +142,8 @@ def elicitation(key: str, request: requests.CodexElicitation) -> tuple[Ask, Requ
         asked = [_field(request, name, each) for name, each in fields.items()]
     else:
         where = f" {request.url}" if request.url else ""
-        asked = [Question(prompt=f"{request.message}{where}", header=request.server_name, options=_yes_or_no())]
-    return CodexFormAsk(list(fields), [each.type for each in fields.values()]), _requested(key, asked, "")
+        asked = [Question(prompt=f"{request.message}{where}", header=request.server_name, options=yes_or_no())]
+    return CodexFormAsk(list(fields), [each.type for each in fields.values()]), requested(key, asked, "")
 
 
 def withdrawn(key: str, ask: Ask) -> PermissionResolved | QuestionResolved:
@@ -173,33 +173,14 @@ def _permission(
 
 
 def _field(request: requests.CodexElicitation, name: str, field: requests.FormField) -> Question:
-    title = field.title or name
-    what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
-    options: list[QuestionOption] = []
-    if field.enum:
-        names = field.enum_names or []
-        options = [
-            QuestionOption(label=value, description=names[index] if index < len(names) else None)
-            for index, value in enumerate(field.enum)
-        ]
-    elif field.type == "boolean":
-        options = _yes_or_no()
-    return Question(prompt=what, header=request.server_name, options=options)
-
-
-def _yes_or_no() -> list[QuestionOption]:
-    return [QuestionOption(label=_YES), QuestionOption(label=_NO)]
-
-
-def _requested(key: str, asked: list[Question], item: str) -> QuestionRequested:
-    first = asked[0] if asked else Question(prompt="")
-    return QuestionRequested(
-        question_id=key,
-        prompt=first.prompt,
-        options=[option.label for option in first.options],
-        status="requested",
-        questions=asked,
-        item_id=item or None,
+    return field_question(
+        request.message,
+        field.title or name,
+        description=field.description,
+        type=field.type,
+        values=field.enum,
+        names=field.enum_names,
+        header=request.server_name,
     )
 
 
@@ -235,22 +216,8 @@ def response(ask: Ask, answer: Answer) -> dict[str, object]:
 
 
 def _filled(ask: CodexFormAsk, answer: QuestionAnswer) -> dict[str, object]:
-    if answer.answers is None or (not ask.fields and answer.answers == [[_NO]]):
+    if answer.answers is None or (not ask.fields and answer.answers == [[NO]]):
         return {"action": "decline", "content": None, "_meta": None}
     filled = zip(ask.fields, ask.types, answer.answers, strict=False)
-    content = {name: _typed(type, ", ".join(words)) for name, type, words in filled}
+    content = {name: typed(type, ", ".join(words)) for name, type, words in filled}
     return {"action": "accept", "content": content, "_meta": None}
-
-
-def _typed(type: str | None, text: str) -> object:
-    """Converted to the schema's type; a text that cannot be converted is sent unchanged, for the server to refuse."""
-    match type:
-        case "boolean":
-            return text.strip().lower() in (_YES, "true", "1", "on")
-        case "integer" | "number":
-            try:
-                return int(text) if type == "integer" else float(text)
-            except ValueError:
-                return text
-        case _:
-            return text

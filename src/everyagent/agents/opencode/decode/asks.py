@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from everyagent.agents.forms import requested
 from everyagent.agents.opencode.decode.calls import OpencodeCall
 from everyagent.agents.opencode.protocol.wire import AskSettled, PermissionAsked, QuestionAsked, QuestionInfo
 from everyagent.errors import AgentFailed
@@ -44,15 +45,7 @@ def permission(asked: PermissionAsked, call: OpencodeCall | None) -> PermissionR
 
 def question(asked: QuestionAsked, item: str | None) -> QuestionRequested:
     questions = [_question(each) for each in asked.questions]
-    first = questions[0] if questions else Question(prompt="")
-    return QuestionRequested(
-        question_id=asked.id,
-        prompt=first.prompt,
-        options=[option.label for option in first.options],
-        status="requested",
-        questions=questions,
-        item_id=item,
-    )
+    return requested(asked.id, questions, item)
 
 
 def _question(asked: QuestionInfo) -> Question:
