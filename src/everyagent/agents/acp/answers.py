@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from everyagent.agents.acp import asks, wire
 from everyagent.agents.acp.asks import AcpAsk, AcpChoiceAsk, AcpFormAsk, AcpPermissionAsk, AcpQuestionsAsk
+from everyagent.agents.forms import NO, typed
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
 
@@ -72,7 +73,7 @@ def _filled(ask: AcpFormAsk, answer: QuestionAnswer) -> dict[str, object]:
     if answer.answers is None:
         return {"action": "decline"}
     if not ask.fields:
-        return {"action": "decline" if answer.answers == [[asks.NO]] else "accept"}
+        return {"action": "decline" if answer.answers == [[NO]] else "accept"}
     filled = zip(ask.fields.items(), answer.answers, strict=False)
     return {"action": "accept", "content": {name: _value(field, words) for (name, field), words in filled}}
 
@@ -84,12 +85,7 @@ def _value(field: wire.FormProperty, words: Sequence[str]) -> object:
         return [by_label.get(word, word) for word in words]
     text = ", ".join(words)
     match field.type:
-        case "boolean":
-            return text.strip().lower() in (asks.YES, "true", "1", "on")
-        case "integer" | "number":
-            try:
-                return int(text) if field.type == "integer" else float(text)
-            except ValueError:
-                return text
+        case "boolean" | "integer" | "number":
+            return typed(field.type, text)
         case _:
             return by_label.get(text, text)

@@ -8,11 +8,10 @@ from msgspec import Struct
 
 from everyagent.agents.acp import wire
 from everyagent.agents.acp.wire_meta import VendorQuestion
+from everyagent.agents.forms import requested, yes_or_no
 from everyagent.model.asks import PermissionReply, Question, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 from everyagent.model.parts import Json
-
-YES, NO = "yes", "no"
 
 
 class AcpPermissionAsk(Struct, frozen=True):
@@ -113,7 +112,7 @@ def form(key: str, request: wire.AcpElicitation, item: str | None) -> QuestionRe
     fields = request.requested_schema.properties if request.requested_schema else {}
     if request.mode == "url" or not fields:
         where = f" {request.url}" if request.url else ""
-        return requested(key, [Question(prompt=f"{request.message}{where}", options=_yes_or_no())], item)
+        return requested(key, [Question(prompt=f"{request.message}{where}", options=yes_or_no())], item)
     lines = request.message.split("\n")
     own = lines if len(lines) == len(fields) else [request.message] * len(fields)
     return requested(key, [_field(text, *each) for text, each in zip(own, fields.items(), strict=True)], item)
@@ -123,18 +122,6 @@ def choices_of(field: wire.FormProperty) -> list[wire.FormChoice]:
     items = field.items or wire.FormItems()
     titled = [*field.one_of, *items.any_of, *items.one_of]
     return titled or [wire.FormChoice(const=value) for value in (*field.enum, *items.enum)]
-
-
-def requested(key: str, asked: list[Question], item: str | None) -> QuestionRequested:
-    first = asked[0] if asked else Question(prompt="")
-    return QuestionRequested(
-        question_id=key,
-        prompt=first.prompt,
-        options=[option.label for option in first.options],
-        status="requested",
-        questions=asked,
-        item_id=item,
-    )
 
 
 def withdrawn(key: str, ask: AcpAsk, title: str) -> PermissionResolved | QuestionResolved:
@@ -157,13 +144,9 @@ def _field(message: str, name: str, field: wire.FormProperty) -> Question:
     prompt = message if field.description is None else f"{message}\n\n{title}: {field.description}"
     options = [
         QuestionOption(label=_label(choice), description=choice.description) for choice in choices_of(field)
-    ] or (_yes_or_no() if field.type == "boolean" else [])
+    ] or (yes_or_no() if field.type == "boolean" else [])
     return Question(prompt=prompt, header=title, options=options, multi_select=field.type == "array")
 
 
 def _label(choice: wire.FormChoice) -> str:
     return choice.title or str(choice.const)
-
-
-def _yes_or_no() -> list[QuestionOption]:
-    return [QuestionOption(label=YES), QuestionOption(label=NO)]
