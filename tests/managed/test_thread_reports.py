@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from everyagent.errors import SessionNotFound
+from everyagent.managed.projection.document import ThreadOf
 from everyagent.managed.roster.reports import ThreadReports
 from everyagent.model.principals import EventActor
 from everyagent.sessions import Sessions
@@ -26,6 +27,9 @@ class _Projected:
     def __init__(self, error: Exception) -> None:
         self.log = _Log(error)
 
+    async def submit(self, session_id: str, *_: object) -> None:
+        raise SessionNotFound(session_id)
+
 
 class _Sessions:
     def __init__(self, error: Exception) -> None:
@@ -42,7 +46,7 @@ async def test_nothing_is_kept_of_a_thread_that_cannot_be_followed(error: Except
         tasks.start_soon(reports.run)
         for number in range(20):
             reports.expect(f"thread{number}", after=0)
-            reports.follow(f"thread{number}", payer)
+            reports.follow(ThreadOf(session="coordinator", thread=f"thread{number}", key="key"), payer)
             with anyio.fail_after(LIMIT_SECONDS):
                 assert not (await reports.rested(f"thread{number}")).replied
             reports.forget(f"thread{number}")
