@@ -11,41 +11,25 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import DecodedFrame, Draft, Echo, Frame, NativeSession, Synthetic
-from everyagent.model.events import (
-    DATA_BY_TYPE,
-    TYPE_NUMBERS,
-    Error,
-    EventData,
-    ItemCompleted,
-    ItemDelta,
-    ItemStarted,
-    ModelResponded,
-    PermissionRequested,
-    PermissionResolved,
-    QuestionRequested,
-    QuestionResolved,
-    SessionUpdated,
-    TurnEnded,
-    TurnStarted,
-    Unparsed,
-)
+from everyagent.model import events
+from everyagent.model.events import DATA_BY_TYPE, TYPE_NUMBERS, EventData, ItemCompleted, ItemStarted, SessionUpdated
 
 #: The drafts that an adapter makes. A runner can send no others: no start or end of a session, no custom tool call.
 ALLOWED: Final[frozenset[type[EventData]]] = frozenset(
     {
-        Error,
-        ItemCompleted,
-        ItemDelta,
-        ItemStarted,
-        ModelResponded,
-        PermissionRequested,
-        PermissionResolved,
-        QuestionRequested,
-        QuestionResolved,
-        SessionUpdated,
-        TurnEnded,
-        TurnStarted,
-        Unparsed,
+        events.Error,
+        events.ItemCompleted,
+        events.ItemDelta,
+        events.ItemStarted,
+        events.ModelResponded,
+        events.PermissionRequested,
+        events.PermissionResolved,
+        events.QuestionRequested,
+        events.QuestionResolved,
+        events.SessionUpdated,
+        events.TurnEnded,
+        events.TurnStarted,
+        events.Unparsed,
     }
 )
 #: Fields of a session that an agent may report.

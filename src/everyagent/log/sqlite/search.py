@@ -1,14 +1,9 @@
 """Full-text search over the events of all sessions."""
 
-from typing import cast
-
-from everyagent.clock import rfc3339
-from everyagent.log.sql.rows import key
+from everyagent.log.sql.search_hits import SNIPPET_WORDS, hits, key_range
 from everyagent.log.sqlite.connection import Connection
 from everyagent.model.sessions import SearchHit
 
-_SNIPPET_WORDS = 24
-_END_OF_KEYS = (1 << 63) - 1
 _IN_WORKSPACE = "AND (SELECT workspace FROM sessions WHERE number = search.rowid >> 32) = ?6 "
 
 
@@ -19,7 +14,7 @@ def find_text(
     words = _phrases(text)
     if not words:
         return []
-    low, high = (0, _END_OF_KEYS) if session is None else (key(session, 0), key(session + 1, 0))
+    low, high = key_range(session)
     rows = connection.execute(
         "SELECT session_id, found.rowid & 4294967295, at, coalesce(title, topic), agent, snippet FROM ("
         "  SELECT rowid, rank, snippet(search, 0, '', '', '…', ?5) AS snippet FROM search"
@@ -27,14 +22,9 @@ def find_text(
         f"{_IN_WORKSPACE if workspace is not None else ''}ORDER BY rank LIMIT ?4"
         ") AS found JOIN events ON events.key = found.rowid JOIN sessions ON sessions.number = found.rowid >> 32 "
         "ORDER BY rank",
-        (words, low, high, limit, _SNIPPET_WORDS, *([] if workspace is None else [workspace])),
+        (words, low, high, limit, SNIPPET_WORDS, *([] if workspace is None else [workspace])),
     ).fetchall()
-    return [
-        SearchHit(session_id=session_id, sequence=sequence, time=rfc3339(at), title=title, agent=agent, snippet=snippet)
-        for session_id, sequence, at, title, agent, snippet in cast(
-            "list[tuple[str, int, int, str | None, str, str]]", rows
-        )
-    ]
+    return hits(rows, lambda snippet: snippet)
 
 
 def _phrases(text: str) -> str:
