@@ -7,7 +7,7 @@ report what the agent sends to the `Listener` that `Adapter.open` was given. `mo
 from collections.abc import Sequence
 from pathlib import Path
 from socket import socket
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -135,21 +135,49 @@ class GitFolders(Struct, frozen=True, kw_only=True):
     writable: tuple[Path, ...]
 
 
-class Launch(Struct, frozen=True, kw_only=True):
-    """Everything an agent needs to start, or to resume, a session.
+class LaunchOptions(Struct, frozen=True, kw_only=True):
+    """The options of a launch that are the same on every machine.
 
     * `system_message` is the end of `system_prompt` that came with the turn which is about to begin. An agent that
       resumes its own session does not have it yet.
     * `native_session_id` is set to resume the agent's own session. `seed` is a transcript to begin with if the agent
-      has no history of the session.
-    * `scratch` is a private folder of the session that outlives the process. `title` is the session's title, if any.
-    * `tools_url` and `tools_token` lead to an MCP server with the session's custom tools, `tools`. Tool policies do not
-      apply to those.
+      has no history of the session. `title` is the session's title, if any.
+    * `tools` are the session's custom tools, on an MCP server that takes `tools_token`. Tool policies do not apply to
+      those.
     * `policies` apply to every other tool call, those of sub-agents included. An adapter only gets policies that its
       capabilities and its catalog say it can enforce.
     * `hook_token` is the token with which permission hooks of the agent ask the daemon. None for an adapter's own.
     * `secrets` are values that are masked in all that is stored of the session, by name, besides those of `env`, `mcp`,
       `tools_token` and `hook_token`. The agent does not get them from here.
+    """
+
+    permission_mode: str
+    agent_mode: str
+    model: str | None = None
+    variant: str | None = None
+    system_prompt: str | None = None
+    system_message: str = ""
+    title: str | None = None
+    env: dict[str, str] = {}
+    mcp: dict[str, McpServer] = {}
+    secrets: dict[str, str] = {}
+    tools: list[CustomTool] = []
+    tools_token: str | None = None
+    hook_token: str | None = None
+    policies: ToolPolicies = UNRESTRICTED
+    native_session_id: str | None = None
+    seed: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """By name, for a launch on another machine."""
+        return {name: getattr(self, name) for name in LaunchOptions.__struct_fields__}
+
+
+class Launch(LaunchOptions, frozen=True, kw_only=True):
+    """Everything an agent needs to start, or to resume, a session.
+
+    * `scratch` is a private folder of the session that outlives the process.
+    * `tools_url` leads to the MCP server with the session's custom tools.
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
     * Behind a wall, paths that the session's `env` and `mcp` name are shown; only those in `confined_to`, if it is set.
@@ -162,21 +190,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     session_id: str
     directory: Path
     scratch: Path
-    permission_mode: str
-    agent_mode: str
-    model: str | None = None
-    variant: str | None = None
-    system_prompt: str | None = None
-    system_message: str = ""
-    title: str | None = None
-    env: dict[str, str] = {}
-    mcp: dict[str, McpServer] = {}
-    secrets: dict[str, str] = {}
-    tools: list[CustomTool] = []
     tools_url: str | None = None
-    tools_token: str | None = None
-    hook_token: str | None = None
-    policies: ToolPolicies = UNRESTRICTED
     hosts: tuple[str, ...] | None = None
     shell: CommandShell | None = None
     isolation: Isolation = "none"
@@ -186,8 +200,6 @@ class Launch(Struct, frozen=True, kw_only=True):
     git: GitFolders | None = None
     confined_to: Path | None = None
     packages: tuple[Path, ...] = ()
-    native_session_id: str | None = None
-    seed: str | None = None
 
 
 class Prompt(Struct, frozen=True, kw_only=True):

@@ -10,12 +10,10 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from everyagent.agents.adapter import Change, Death, Prompt
+from everyagent.agents.adapter import Change, Death, LaunchOptions, Prompt
 from everyagent.model.asks import Answer
 from everyagent.model.isolation import Isolation
 from everyagent.model.limits import NO_LIMITS, AgentLimits
-from everyagent.model.policies import UNRESTRICTED, ToolPolicies
-from everyagent.model.tools import CustomTool, McpServer
 from everyagent.remote.drafts import WireFrame
 from everyagent.signatures import derived_secret
 
@@ -69,7 +67,7 @@ class Ping(Struct, frozen=True, kw_only=True):
     number: int
 
 
-class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RemoteLaunch(LaunchOptions, frozen=True, kw_only=True, omit_defaults=True):
     """A `Launch` without what the runner decides itself: folders, and the address of the tools.
 
     `directory` is on the runner's machine; empty for the runner's own. So is `isolation`, if it is not named. With
@@ -78,26 +76,10 @@ class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     agent: str
     directory: str
-    permission_mode: str
-    agent_mode: str
-    model: str | None = None
-    variant: str | None = None
-    system_prompt: str | None = None
-    system_message: str = ""
-    title: str | None = None
-    env: dict[str, str] = {}
-    mcp: dict[str, McpServer] = {}
-    secrets: dict[str, str] = {}
-    tools: list[CustomTool] = []
-    tools_token: str | None = None
-    hook_token: str | None = None
-    policies: ToolPolicies = UNRESTRICTED
     hosts: list[str] | None = None
     isolation: Isolation | None = None
     limits: AgentLimits = NO_LIMITS
     confined: bool = False
-    native_session_id: str | None = None
-    seed: str | None = None
 
 
 class Open(Struct, frozen=True, tag="open"):
