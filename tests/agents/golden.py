@@ -5,7 +5,7 @@ After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <the test file
 
 import os
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,10 +19,28 @@ class LineDecoder(Protocol):
     def decode(self, line: Line) -> object: ...
 
 
+class RecordedSession(Protocol):
+    @property
+    def events(self) -> Sequence[Event]: ...
+
+
 def assert_golden(events: Sequence[Event], folder: Path) -> None:
     """One line for each event in `events.jsonl`, without the fields that are the same in all."""
-    told = [{"type": event.type, "synthetic": event.synthetic, "data": event.data} for event in events]
-    rows = b"".join(msgspec.json.encode(row) + b"\n" for row in told)
+    _compare([{"type": event.type, "synthetic": event.synthetic, "data": event.data} for event in events], folder)
+
+
+def assert_golden_sessions(sessions: Sequence[RecordedSession], folder: Path) -> None:
+    """The same with the session's number in each line: the sessions of an exchange one after the other."""
+    rows = [
+        {"session": number, "type": event.type, "synthetic": event.synthetic, "data": event.data}
+        for number, session in enumerate(sessions, 1)
+        for event in session.events
+    ]
+    _compare(rows, folder)
+
+
+def _compare(events: Sequence[Mapping[str, object]], folder: Path) -> None:
+    rows = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
     expected = folder / "events.jsonl"
     if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
         expected.write_bytes(rows)

@@ -4,11 +4,10 @@ After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, 
 """
 
 import hashlib
-import os
 
-import msgspec
 import pytest
 from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of
+from tests.agents.golden import assert_golden_sessions
 from tests.agents.sequenced_session import violations
 
 from everyagent.agents.adapter import DecodedFrame
@@ -23,23 +22,9 @@ SILENT = frozenset({"models", "two-servers-b"})
 OTHERS = frozenset({"exec-approval-cancel", "exec-approval-execpolicy", "mcp-approval"})
 
 
-def rows(player: Player) -> bytes:
-    """One line an event, without what is the same in all; the sessions of a case one after the other."""
-    told = [
-        {"session": number, "type": event.type, "synthetic": event.synthetic, "data": event.data}
-        for number, session in enumerate(player.sessions, 1)
-        for event in session.events
-    ]
-    return b"".join(msgspec.json.encode(row) + b"\n" for row in told)
-
-
 @pytest.mark.parametrize("case", cases())
 def test_a_recorded_exchange_becomes_the_events_checked_in(case: str) -> None:
-    told = rows(Player().play(case))
-    expected = GOLDEN / case / "events.jsonl"
-    if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
-        expected.write_bytes(told)
-    assert told.decode() == expected.read_text()
+    assert_golden_sessions(Player().play(case).sessions, GOLDEN / case)
 
 
 @pytest.mark.parametrize("case", cases())
