@@ -14,7 +14,7 @@ from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "amp"
 A_MESSAGE = Standard(bar=60, goal=30, best="low")
@@ -66,7 +66,7 @@ def _micros(cases: list[list[Line]]) -> float:
         record = SessionRecord(
             number=1, session_id="s", agent="amp", created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        transaction = Transaction(Position(record), SystemClock().micros())
+        transaction = Transaction(LogPosition(record), SystemClock().micros())
         order.start_turn([])
         for line in lines:
             transaction.begin_frame("from_agent", line.body)

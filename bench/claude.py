@@ -16,7 +16,7 @@ from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "claude"
 A_FRAME = Standard(bar=60, goal=30, best="low")
@@ -70,7 +70,7 @@ def micros(agent: str, decoder_of: Callable[[], LineDecoder], cases: list[list[L
         record = SessionRecord(
             number=1, session_id="s", agent=agent, created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        transaction = Transaction(Position(record), SystemClock().micros())
+        transaction = Transaction(LogPosition(record), SystemClock().micros())
         order.start_turn([])
         for line in lines:
             transaction.begin_frame("from_agent", line.body)

@@ -16,7 +16,7 @@ from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import LineSplitter
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "opencode"
 AN_EVENT = Standard(bar=60, goal=30, best="low")
@@ -76,7 +76,7 @@ def _micros(cases: list[list[bytes]]) -> float:
         record = SessionRecord(
             number=1, session_id="s", agent="opencode", created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        transaction = Transaction(Position(record), SystemClock().micros())
+        transaction = Transaction(LogPosition(record), SystemClock().micros())
         for event in events:
             for line in splitter.feed(event):
                 body = native_event.event(line)

@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from everyagent.access.oidc.attempt import Attempt, SignInFailed
+from everyagent.access.oidc.attempt import SignInAttempt, SignInFailed
 from everyagent.access.oidc.provider import OidcProvider
 from everyagent.model.oidc import Claims, OidcGrant, OidcSettings
 
-ATTEMPT = Attempt(state="state", nonce="nonce", verifier="verifier")
+ATTEMPT = SignInAttempt(state="state", nonce="nonce", verifier="verifier")
 GRANTS = [OidcGrant(claim="groups", value="design", scopes=["read"])]
 
 

@@ -18,7 +18,7 @@ from everyagent.log.intact_events import intact_events
 from everyagent.log.log import Append, EventQuery, FeedPosition, Log, NewFrame, SessionRecord
 from everyagent.log.postgres import PostgresLog
 from everyagent.log.sql.checksums import CHECKED_SECONDS, RecentChecks
-from everyagent.log.sql.spans import PageShape, Span
+from everyagent.log.sql.spans import EventRange, PageShape
 from everyagent.log.sqlite import SqliteLog
 from everyagent.log.sqlite.database import Database
 from everyagent.log.sqlite.pages import joined_page, page, read_page, span
@@ -207,10 +207,10 @@ async def test_a_deleted_database_is_noticed_and_nothing_more_is_written(tmp_pat
 
 def test_a_page_that_was_checked_is_checked_again_after_a_while():
     now = [0.0]
-    checks, page = RecentChecks(lambda: now[0]), Span(0, 100)
+    checks, page = RecentChecks(lambda: now[0]), EventRange(0, 100)
     assert page not in checks
     checks.add(page)
-    assert (page in checks, Span(0, 101) in checks) == (True, False)
+    assert (page in checks, EventRange(0, 101) in checks) == (True, False)
     now[0] = CHECKED_SECONDS
     assert page not in checks
 
@@ -218,5 +218,5 @@ def test_a_page_that_was_checked_is_checked_again_after_a_while():
 def test_few_checked_pages_are_remembered():
     checks = RecentChecks()
     for high in range(10_000):
-        checks.add(Span(0, high))
-    assert sum(Span(0, high) in checks for high in range(10_000)) <= 1_000
+        checks.add(EventRange(0, high))
+    assert sum(EventRange(0, high) in checks for high in range(10_000)) <= 1_000

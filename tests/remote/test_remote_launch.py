@@ -13,7 +13,7 @@ from tests.runner.scripted_host import AGENT, ScriptedAdapter, scripted_host
 
 pytestmark = pytest.mark.anyio
 #: Fields of `Launch` that the runner sets itself.
-OF_THE_RUNNER = {"scratch", "tools_url", "shell", "containers", "hidden", "git"}
+OF_THE_RUNNER = {"scratch", "tools_url", "shell", "containers", "hidden", "git", "packages"}
 #: Fields of `Launch` that have another form, or another name, on the wire.
 CONVERTED = {"directory", "hosts", "isolation", "limits", "confined_to"}
 #: A callback and a command name their session, so a launch does not.

@@ -14,7 +14,7 @@ from everyagent.agents.adapter import Adapter, Launch
 from everyagent.model.runners import Acknowledged
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
-from everyagent.runner.spool import Spool, Spooled
+from everyagent.runner.spool import Spool, SpooledConversation
 from everyagent.runner.uplink import Refused, Uplink
 from tests.waiting import LIMIT_SECONDS
 
@@ -59,7 +59,7 @@ async def hosted(
         spool.add("one", 7, number, msgspec.msgpack.encode(wire.Result(number)))
     async with anyio.create_task_group() as tasks:
         conversation = HostedConversation(
-            Spooled("one", 7, last=entries, command=0, ended=False),
+            SpooledConversation("one", 7, last=entries, command=0, ended=False),
             spool=spool,
             room=Room(spool, 1 << 20),
             uplink=cast("Uplink", uplink),

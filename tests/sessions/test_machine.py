@@ -55,7 +55,7 @@ from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.messages import InputMessage, Submission
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.state import SessionState
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 from everyagent.testing.rules import Rules
 
 from .test_sequencer import DRAFTS, message
@@ -83,7 +83,7 @@ class Session:
         self.asks: set[str] = set()
         self._frame = 0
         self._now = 0
-        position = Position(record)
+        position = LogPosition(record)
         started = Transaction(position, 0)
         started.begin_frame("from_client", b"{}")
         started.emit([Emission(SessionStarted(), True)])

@@ -28,7 +28,7 @@ from everyagent.model.parts import ContentPart, ReasoningPart, StatusPart, TextP
 from everyagent.remote.item_ids import DerivedIds
 from everyagent.runner.scoped_keys import ScopedKeys
 from everyagent.sessions.machine.sequencer import Emission, Emissions, Sequencer
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 from everyagent.testing.rules import Rules
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])
@@ -139,7 +139,7 @@ class Recorded:
         record = SessionRecord(
             number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        self._position = Position(record)
+        self._position = LogPosition(record)
         self.bodies: list[bytes] = []
         self.emit([Emission(SessionStarted(), True)])
 

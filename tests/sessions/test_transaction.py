@@ -9,7 +9,7 @@ from everyagent.log.log import Append, SessionRecord
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemDelta
 from everyagent.sessions.machine.sequencer import Emission
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 NOW = 1_763_440_000_000_000
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -27,7 +27,7 @@ def begun(session_id: str, native: str | None) -> Transaction:
     record = SessionRecord(
         number=1, session_id=session_id, agent="a", created_at=0, updated_at=0, config=b"{}", secrets=None
     )
-    transaction = Transaction(Position(record), NOW)
+    transaction = Transaction(LogPosition(record), NOW)
     transaction.begin_frame("daemon", b"{}")  # left open, as the one before a quick delta may be
     transaction.set_native_session(native)
     return transaction

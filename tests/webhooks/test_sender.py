@@ -8,7 +8,7 @@ import pytest
 
 from everyagent.signatures import decoded_secret, new_secret
 from everyagent.webhooks.addresses import AddressRules, networks
-from everyagent.webhooks.sender import Attempt, Sender
+from everyagent.webhooks.sender import Attempt, WebhookSender
 from tests.certificates import certificate
 from tests.webhooks.receiver import Behaviour, Receiver, receiving
 
@@ -23,7 +23,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 async def sent(rules: AddressRules, url: str, *, limit: float = 30.0, tls: ssl.SSLContext | None = None) -> Attempt:
-    sender = Sender(rules, limit=limit, tls=tls)
+    sender = WebhookSender(rules, limit=limit, tls=tls)
     try:
         return await sender.send(url, decoded_secret(SECRET), "msg_1", b'{"data":{"type":"x"}}')
     finally:

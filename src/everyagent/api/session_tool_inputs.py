@@ -18,15 +18,15 @@ SessionId = Annotated[str, Meta(description="The session's id.")]
 Wait = Annotated[int, Meta(ge=0, le=MAX_WAIT, description="Seconds to wait for the end of the turn.")]
 
 
-class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The docstring of a subclass is the description of its tool."""
 
 
-class ListAgents(Input, frozen=True, kw_only=True):
+class ListAgents(ToolInput, frozen=True, kw_only=True):
     """List the coding agents: ids, and whether they are installed and logged in."""
 
 
-class StartSession(Input, frozen=True, kw_only=True):
+class StartSession(ToolInput, frozen=True, kw_only=True):
     """Start a session with a coding agent and give it a task. Returns the session's id, and the result if the turn ends
     in time. The agent may ask for permission; then answer with `answer_ask`."""
 
@@ -46,7 +46,7 @@ class StartSession(Input, frozen=True, kw_only=True):
     wait_seconds: Wait = 60
 
 
-class SendToSession(Input, frozen=True, kw_only=True):
+class SendToSession(ToolInput, frozen=True, kw_only=True):
     """Send a session another message. While a turn runs, it waits in a queue."""
 
     session_id: SessionId
@@ -54,14 +54,14 @@ class SendToSession(Input, frozen=True, kw_only=True):
     wait_seconds: Wait = 60
 
 
-class WaitForSession(Input, frozen=True, kw_only=True):
+class WaitForSession(ToolInput, frozen=True, kw_only=True):
     """Wait until a session's turn has ended or it needs an answer. Returns its state, its result and its open asks."""
 
     session_id: SessionId
     wait_seconds: Wait = 60
 
 
-class ReadSession(Input, frozen=True, kw_only=True):
+class ReadSession(ToolInput, frozen=True, kw_only=True):
     """Read a session's conversation: messages, tool calls and their results, oldest first."""
 
     session_id: SessionId
@@ -69,7 +69,7 @@ class ReadSession(Input, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=MAX_ITEMS)] = 50
 
 
-class AnswerAsk(Input, frozen=True, kw_only=True):
+class AnswerAsk(ToolInput, frozen=True, kw_only=True):
     """Answer what a session's agent asks: a permission with `reply`, questions with `answers`."""
 
     session_id: SessionId
@@ -82,19 +82,19 @@ class AnswerAsk(Input, frozen=True, kw_only=True):
     wait_seconds: Wait = 60
 
 
-class CancelTurn(Input, frozen=True, kw_only=True):
+class CancelTurn(ToolInput, frozen=True, kw_only=True):
     """Stop a session's running turn. The session stays, and takes further messages."""
 
     session_id: SessionId
 
 
-class EndSession(Input, frozen=True, kw_only=True):
+class EndSession(ToolInput, frozen=True, kw_only=True):
     """End a session and its agent. Its conversation can still be read."""
 
     session_id: SessionId
 
 
-class ListSessions(Input, frozen=True, kw_only=True):
+class ListSessions(ToolInput, frozen=True, kw_only=True):
     """List sessions, newest first."""
 
     status: SessionStatus | None = None
@@ -102,7 +102,7 @@ class ListSessions(Input, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
 
 
-INPUTS: dict[str, type[Input]] = {
+INPUTS: dict[str, type[ToolInput]] = {
     "list_agents": ListAgents,
     "start_session": StartSession,
     "send_message": SendToSession,
@@ -129,6 +129,6 @@ def definitions() -> tuple[CustomTool, ...]:
     )
 
 
-def _schema(schemas: dict[str, dict[str, object]], shape: type[Input]) -> dict[str, Json]:
+def _schema(schemas: dict[str, dict[str, object]], shape: type[ToolInput]) -> dict[str, Json]:
     schema = cast(dict[str, Json], schemas[shape.__name__])
     return {name: value for name, value in schema.items() if name not in ("title", "description")}

@@ -93,7 +93,7 @@ class SessionTools:
         except msgspec.DecodeError:
             return tool_result(f"The node of the session refused: {_cut(answer.text)}", failed=True)
 
-    async def _result(self, given: inputs.Input) -> object:
+    async def _result(self, given: inputs.ToolInput) -> object:
         match given:
             case inputs.ListAgents():
                 self._need(_READ)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.access.keyring import Keyring
-from everyagent.access.oidc.attempt import Attempt, SignInFailed
+from everyagent.access.oidc.attempt import SignInAttempt, SignInFailed
 from everyagent.api.access_control import SESSION_COOKIE, cookie
 from everyagent.api.asgi import Scope
 from everyagent.api.request_decoding import header
@@ -66,7 +66,7 @@ class SignIn:
         return await self._finish(scope, settings, provider, keys)
 
     async def _start(self, scope: Scope, provider: "OidcProvider") -> Response:
-        attempt = Attempt.new()
+        attempt = SignInAttempt.new()
         try:
             address = await provider.authorization_url(attempt, self._redirect_uri(scope))
         except SignInFailed as error:
@@ -79,7 +79,7 @@ class SignIn:
     async def _finish(self, scope: Scope, settings: OidcSettings, provider: "OidcProvider", keys: Keyring) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
         state, code = query.get("state", [""])[0], query.get("code", [""])[0]
-        attempt = Attempt.unpacked(cookie(scope["headers"], _ATTEMPT_COOKIE) or "")
+        attempt = SignInAttempt.unpacked(cookie(scope["headers"], _ATTEMPT_COOKIE) or "")
         if attempt is None or not hmac.compare_digest(attempt.state.encode(), state.encode()):
             return _back(scope, "expired")
         if query.get("iss", [settings.issuer])[0] != settings.issuer or not code:

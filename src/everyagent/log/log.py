@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from everyagent.log.records import Records
 from everyagent.log.session_record import SessionChanges, SessionQuery, SessionRecord
-from everyagent.log.usage import UsageQuery, UsageRow, Use
+from everyagent.log.usage import UsageEntry, UsageQuery, UsageRow
 from everyagent.model.asks import AskKind
 from everyagent.model.sessions import FrameInfo, SearchHit
 
@@ -111,7 +111,7 @@ class Append(Struct, kw_only=True):
     receipt: Receipt | None = None
     projection: "ProjectionStep | None" = None
     charges: Sequence[Charge] = ()
-    used: Sequence[Use] = ()
+    used: Sequence[UsageEntry] = ()
     audit: "AuditEntry | None" = None
 
 

@@ -13,8 +13,8 @@ MOST_USD = 1e6
 _MICROS_OF_A_DAY = 86_400_000_000
 
 
-class Use(Struct, frozen=True, kw_only=True):
-    """What an ended turn used; or, with `answered`, that a person was waited for, which the log measures itself.
+class UsageEntry(Struct, frozen=True, kw_only=True):
+    """The usage of an ended turn; or, with `answered`, a wait for a person, whose time the log measures itself.
 
     `key_id` is the API key that pays; empty for none.
     """

@@ -16,7 +16,7 @@ from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.private_files import private_folder
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
-from everyagent.runner.spool import Spool, Spooled
+from everyagent.runner.spool import Spool, SpooledConversation
 from everyagent.runner.uplink import Uplink
 from everyagent.runtime.limits import ProcessLimits
 from everyagent.sessions.launch.isolation import IsolationPolicy
@@ -94,7 +94,7 @@ class Host:
         if conversation is None:
             if not isinstance(message.action, wire.Open):
                 return
-            conversation = self._hold(Spooled(*place, last=0, command=0, ended=False), new=True)
+            conversation = self._hold(SpooledConversation(*place, last=0, command=0, ended=False), new=True)
         with _contained(conversation):
             conversation.take(message)
 
@@ -108,7 +108,7 @@ class Host:
                 await self._left.wait()
                 self._left.clear()
 
-    def _hold(self, spooled: Spooled, *, new: bool = False) -> HostedConversation:
+    def _hold(self, spooled: SpooledConversation, *, new: bool = False) -> HostedConversation:
         conversation = self._conversations[spooled.session_id, spooled.epoch] = HostedConversation(
             spooled,
             spool=self._spool,

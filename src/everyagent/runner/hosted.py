@@ -17,7 +17,7 @@ from everyagent.logs import get_logger
 from everyagent.remote import wire
 from everyagent.remote.drafts import encoded
 from everyagent.runner.scoped_keys import ScopedKeys
-from everyagent.runner.spool import Spool, Spooled
+from everyagent.runner.spool import Spool, SpooledConversation
 from everyagent.runner.uplink import Refused, Uplink
 from everyagent.sessions.agent_link import AgentLink, ConversationListener
 from everyagent.sessions.limits import Limits
@@ -59,7 +59,7 @@ class HostedConversation:
 
     def __init__(
         self,
-        spooled: Spooled,
+        spooled: SpooledConversation,
         *,
         spool: Spool,
         room: Room,

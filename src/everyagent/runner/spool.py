@@ -21,7 +21,7 @@ _SCHEMA = (
 )
 
 
-class Spooled(NamedTuple):
+class SpooledConversation(NamedTuple):
     """A conversation in the file. `ended`: its last entry is the agent's death, or the failure of its start."""
 
     session_id: str
@@ -46,12 +46,10 @@ class Spool:
             database.execute(statement)
         self.bytes = self._total("", ())
 
-    def conversations(self) -> list[Spooled]:
+    def conversations(self) -> list[SpooledConversation]:
         rows = self._database.execute("SELECT session_id, epoch, last, command, ended FROM conversations")
-        found = cast("list[tuple[str, int, int, int, int]]", rows.fetchall())
-        return [
-            Spooled(session_id, epoch, last, command, bool(ended)) for session_id, epoch, last, command, ended in found
-        ]
+        found = cast("list[tuple[str, int, int, int, bool]]", rows.fetchall())
+        return [SpooledConversation(*row)._replace(ended=bool(row[-1])) for row in found]
 
     def begin(self, session_id: str, epoch: int) -> None:
         self._database.execute(

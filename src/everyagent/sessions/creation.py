@@ -36,7 +36,7 @@ from everyagent.sessions.launch.secrets import redacted
 from everyagent.sessions.launch.tool_policies import enforceable
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.session_mask import masked_data
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 from everyagent.sessions.refusals import too_many_sessions
 from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.worktrees import Worktrees
@@ -150,7 +150,7 @@ class Creation:
         cause: dict[str, object] = {"request": "create", "agent": agent, "config": config}
         if projection is not None:
             cause["view"] = msgspec.Raw(projection.document)
-        transaction = Transaction(Position(record), self._clock.micros(), masker=masker)
+        transaction = Transaction(LogPosition(record), self._clock.micros(), masker=masker)
         transaction.begin_frame("from_client", msgspec.json.encode(cause), actor=current_actor())
         transaction.emit([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
         async with self._worktrees.unless_failed(made):

@@ -27,8 +27,8 @@ from everyagent.logs import get_logger
 from everyagent.model.principals import acting_in
 from everyagent.model.webhooks import Delivery
 from everyagent.webhooks.answer_links import AnswerLinks
-from everyagent.webhooks.messages import Message, SessionFacts, cause_numbers, logged, messages, wanted
-from everyagent.webhooks.sender import Sender
+from everyagent.webhooks.messages import SessionFacts, WebhookMessage, cause_numbers, logged, messages, wanted
+from everyagent.webhooks.sender import WebhookSender
 from everyagent.webhooks.store import AFTER_ALL, Endpoint, EndpointStore, Progress
 
 #: After so many commits without a message, the cursor is stored anyway, so that a restart need not read them again.
@@ -63,7 +63,7 @@ class Courier:
         *,
         log: Log,
         store: EndpointStore,
-        sender: Sender,
+        sender: WebhookSender,
         links: AnswerLinks,
         policy: RetryPolicy,
         clock: Clock,
@@ -177,7 +177,7 @@ class Courier:
                 return False
         return True
 
-    async def _message(self, endpoint: Endpoint, message: Message, cursor: str, *, last: bool) -> bool:
+    async def _message(self, endpoint: Endpoint, message: WebhookMessage, cursor: str, *, last: bool) -> bool:
         """Sends until it is accepted. The cursor moves on with the `last` message of an event."""
         attempts = 0
         while True:

@@ -73,7 +73,7 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     workspace: str
 
 
-class Message(NamedTuple):
+class WebhookMessage(NamedTuple):
     """`id` is the same whenever the message is sent, so that receivers recognise a repeat."""
 
     id: str
@@ -129,9 +129,9 @@ def messages(
     types: Sequence[WebhookEventType],
     session: SessionFacts,
     answer_url: Callable[[str], str] | None,
-) -> list[Message]:
+) -> list[WebhookMessage]:
     """The messages of these types. `answer_url` makes the link with which a person answers an ask."""
-    made: list[Message] = []
+    made: list[WebhookMessage] = []
     ask_id = asked(event) if answer_url else None
     for each in types:
         data: dict[str, object] = {
@@ -150,7 +150,7 @@ def messages(
             data["answer_url"] = answer_url(ask_id)
         id = message_id(event.event_id, each)
         body = encode_message(id, event.time, data)
-        made.append(Message(id, each, event.session_id, event.sequence, body))
+        made.append(WebhookMessage(id, each, event.session_id, event.sequence, body))
     return made
 
 

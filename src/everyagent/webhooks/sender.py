@@ -54,7 +54,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         raise failure
 
 
-class Sender:
+class WebhookSender:
     """The connection to one endpoint. Certificates are checked with the system's authorities, or with `tls`."""
 
     def __init__(

@@ -29,7 +29,7 @@ from everyagent.webhooks.addresses import AddressRefused, AddressRules
 from everyagent.webhooks.answer_links import AnswerLinks
 from everyagent.webhooks.courier import Courier, RetryPolicy
 from everyagent.webhooks.messages import encode_message
-from everyagent.webhooks.sender import Sender
+from everyagent.webhooks.sender import WebhookSender
 from everyagent.webhooks.store import Endpoint, EndpointBody, EndpointStore, Progress, Seal, records_of
 
 #: Endpoints of one workspace.
@@ -80,7 +80,7 @@ class Webhooks:
                 workspace,
                 log=self._log,
                 store=self._store,
-                sender=Sender(self._rules),
+                sender=WebhookSender(self._rules),
                 links=self.links,
                 policy=self._policy,
                 clock=self._clock,
@@ -162,7 +162,7 @@ class Webhooks:
         endpoint = await self._store.find(webhook_id)
         message_id, now = new_id("test_"), self._clock.micros()
         data = {"type": "webhook.test", "id": webhook_id, "workspace_id": endpoint.workspace}
-        sender = Sender(self._rules)
+        sender = WebhookSender(self._rules)
         try:
             body = encode_message(message_id, rfc3339(now), data)
             attempt = await sender.send(endpoint.body.url, self._store.secret(endpoint), message_id, body)

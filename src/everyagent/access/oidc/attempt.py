@@ -9,7 +9,7 @@ class SignInFailed(Exception):
     """The message is for the log; the user is told only that the sign-in failed."""
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class SignInAttempt(Struct, frozen=True, kw_only=True):
     """The browser keeps it in a cookie."""
 
     state: str
@@ -17,11 +17,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     verifier: str
 
     @classmethod
-    def new(cls) -> "Attempt":
+    def new(cls) -> "SignInAttempt":
         return cls(state=secrets.token_urlsafe(32), nonce=secrets.token_urlsafe(32), verifier=secrets.token_urlsafe(48))
 
     @classmethod
-    def unpacked(cls, text: str) -> "Attempt | None":
+    def unpacked(cls, text: str) -> "SignInAttempt | None":
         parts = text.split(".")
         return cls(state=parts[0], nonce=parts[1], verifier=parts[2]) if len(parts) == 3 else None
 

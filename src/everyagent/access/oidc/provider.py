@@ -16,7 +16,7 @@ import jwt
 import msgspec
 from msgspec import Struct
 
-from everyagent.access.oidc.attempt import Attempt, SignInFailed
+from everyagent.access.oidc.attempt import SignInAttempt, SignInFailed
 from everyagent.model.oidc import Claims, OidcSettings, is_safe_url
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -50,7 +50,7 @@ class OidcProvider:
         self._discovery: tuple[float, Discovery] | None = None
         self._keys: tuple[float, jwt.PyJWKSet] | None = None
 
-    async def authorization_url(self, attempt: Attempt, redirect_uri: str) -> str:
+    async def authorization_url(self, attempt: SignInAttempt, redirect_uri: str) -> str:
         """The address of the provider to which the browser is sent."""
         discovery = await self._discovered()
         challenge = base64.urlsafe_b64encode(hashlib.sha256(attempt.verifier.encode()).digest()).rstrip(b"=")
@@ -67,7 +67,7 @@ class OidcProvider:
         address = discovery.authorization_endpoint
         return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
 
-    async def claims(self, attempt: Attempt, code: str, redirect_uri: str) -> Claims:
+    async def claims(self, attempt: SignInAttempt, code: str, redirect_uri: str) -> Claims:
         """The verified claims of the user who was sent back with the code."""
         discovery = await self._discovered()
         tokens = await self._exchange(discovery, attempt, code, redirect_uri)
@@ -84,7 +84,7 @@ class OidcProvider:
             raise SignInFailed("the user info is of another user")
         return user | claims
 
-    async def _exchange(self, discovery: Discovery, attempt: Attempt, code: str, redirect_uri: str) -> Tokens:
+    async def _exchange(self, discovery: Discovery, attempt: SignInAttempt, code: str, redirect_uri: str) -> Tokens:
         form = {
             "grant_type": "authorization_code",
             "code": code,

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from everyagent.api.managed.multipart import Form
+from everyagent.api.managed.multipart import MultipartForm
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
@@ -21,7 +21,7 @@ async def upload_file(call: Call[Nothing, Upload]) -> File:
     files = call.managed.files
     uploaded = filename = media_type = expires_in = None
     async with AsyncExitStack() as uploads:
-        async for part in Form(call.scope, call.body.pieces):
+        async for part in MultipartForm(call.scope, call.body.pieces):
             if part.name == "file" and uploaded is None:
                 filename, media_type = part.filename, part.media_type
                 uploaded = await uploads.enter_async_context(files.upload(part.pieces))

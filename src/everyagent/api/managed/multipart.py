@@ -51,7 +51,7 @@ class FormPart:
             raise BadRequest(f"The field `{self.name}` is not UTF-8.", field=self.name) from None
 
 
-class Form:
+class MultipartForm:
     """Iterate over its parts; unread content of a part is skipped."""
 
     def __init__(self, scope: Scope, pieces: AsyncIterator[bytes]) -> None:

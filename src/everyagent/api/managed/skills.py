@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from everyagent.api.managed.multipart import Form
+from everyagent.api.managed.multipart import MultipartForm
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
@@ -96,7 +96,7 @@ async def _bundle(call: Call[Nothing, Upload]) -> tuple[Bundle, str | None]:
     files: dict[str, bytes] = {}
     display_name: str | None = None
     size = 0
-    async for part in Form(call.scope, call.body.pieces):
+    async for part in MultipartForm(call.scope, call.body.pieces):
         if part.name in ("files[]", "files"):
             held = bytearray()
             async for piece in part.pieces:

@@ -12,7 +12,7 @@ from everyagent.sessions import UsageRequest
 routes = Routes("sessions")
 
 
-class UsageQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+class UsageParameters(Struct, frozen=True, kw_only=True, rename="camel"):
     """`by` has the fields that are told apart, with commas between them: `by=day,model`.
 
     `since` (inclusive) and `until` (exclusive) are days in UTC. The others limit what is counted.
@@ -31,7 +31,7 @@ class UsageQuery(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @routes.add("GET", "/v1/usage")
-async def usage(call: Call[UsageQuery, Nothing]) -> UsageReport:
+async def usage(call: Call[UsageParameters, Nothing]) -> UsageReport:
     """Sum tokens, cost, turns and the time in which people were waited for. Deleted sessions count, too."""
     asked = call.query
     return await call.sessions.usage(

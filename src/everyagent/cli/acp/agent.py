@@ -59,9 +59,9 @@ class AcpAgent:
             case "session/fork":
                 return await self._fork(decoded(params, wire.OpenSession))
             case "session/list":
-                return await self._list(decoded(params, wire.ListSessions))
+                return await self._list(decoded(params, wire.ListSessionsParams))
             case "session/prompt":
-                return await self._prompt(decoded(params, wire.Prompt))
+                return await self._prompt(decoded(params, wire.PromptParams))
             case "session/cancel":
                 return await (await self._session(decoded(params, wire.OnSession).session_id)).cancel()
             case "session/set_mode":
@@ -115,7 +115,7 @@ class AcpAgent:
         session = await self._open(info, info.event_count)
         return {"sessionId": session.id, **session.choices.shown(info)}
 
-    async def _list(self, request: wire.ListSessions) -> object:
+    async def _list(self, request: wire.ListSessionsParams) -> object:
         page = await self._link.client.sessions(agent=self._new.agent, page=request.cursor)
         listed = [
             {
@@ -176,7 +176,7 @@ class AcpAgent:
         info = await self._link.client.update(session.id, **changes)
         return {"configOptions": session.choices.options(info)}
 
-    async def _prompt(self, request: wire.Prompt) -> object:
+    async def _prompt(self, request: wire.PromptParams) -> object:
         session = await self._session(request.session_id)
         return _result(await session.prompt(message_of(request.prompt)))
 

@@ -8,7 +8,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import Raw, UnsetType
 
-from everyagent.cli.acp.wire import Id, RpcFault, RpcMessage
+from everyagent.cli.acp.wire import AcpMessage, Id, RpcFault
 from everyagent.cli.stdio_lines import LineWriter, read_lines
 from everyagent.client import ApiError, ClientError
 from everyagent.runtime.framing import LINE_LIMIT, Line
@@ -18,7 +18,7 @@ AUTH_REQUIRED, NOT_FOUND = -32000, -32002
 #: How long requests may take after the client has closed its end.
 FAREWELL = 10.0
 
-_messages = msgspec.json.Decoder(RpcMessage)
+_messages = msgspec.json.Decoder(AcpMessage)
 Handler = Callable[[str, Raw], Awaitable[object]]
 T = TypeVar("T")
 
@@ -79,14 +79,14 @@ class Peer:
             raise RpcFailure(answer.error.code, answer.error.message)
         return decoded(answer.result, result)
 
-    async def _handle(self, handle: Handler, method: str, message: RpcMessage) -> None:
+    async def _handle(self, handle: Handler, method: str, message: AcpMessage) -> None:
         await self._answer(handle, method, message)
         if not isinstance(message.id, UnsetType) and method != "session/prompt":
             self._unanswered -= 1
             if not self._unanswered:
                 self._all_answered.set()
 
-    async def _answer(self, handle: Handler, method: str, message: RpcMessage) -> None:
+    async def _answer(self, handle: Handler, method: str, message: AcpMessage) -> None:
         try:
             result = await handle(method, message.params)
         except RpcFailure as failure:
@@ -104,7 +104,7 @@ class Peer:
         if not isinstance(id, UnsetType):
             await self._write({"id": id, "error": {"code": code, "message": text}})
 
-    async def _decoded(self, line: Line) -> RpcMessage | None:
+    async def _decoded(self, line: Line) -> AcpMessage | None:
         if line.cut:
             await self._fail(None, INVALID_REQUEST, f"A message may have {LINE_LIMIT} bytes; this one had {line.cut}.")
             return None
@@ -128,7 +128,7 @@ class _Answer:
         self.result: Raw = Raw(b"null")
         self.error: RpcFault | None = None
 
-    def give(self, message: RpcMessage) -> None:
+    def give(self, message: AcpMessage) -> None:
         self.result, self.error = message.result, message.error
         self.given.set()
 

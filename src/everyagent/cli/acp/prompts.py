@@ -9,12 +9,12 @@ from everyagent.model.sessions import Attachment
 from everyagent.model.tools import McpLocal, McpRemote, McpServer
 
 
-class Message(NamedTuple):
+class PromptMessage(NamedTuple):
     text: str
     attachments: list[Attachment]
 
 
-def message_of(blocks: Sequence[ContentBlock]) -> Message:
+def message_of(blocks: Sequence[ContentBlock]) -> PromptMessage:
     """One message. Links stay in the text as paths; quoted resources follow it."""
     text: list[str] = []
     quoted: list[str] = []
@@ -31,7 +31,7 @@ def message_of(blocks: Sequence[ContentBlock]) -> Message:
                 _embed(block.resource, text, quoted, attachments)
             case _:
                 text.append(f"[content of type {block.type}, which is not supported]")
-    return Message("".join([*text, *quoted]), attachments)
+    return PromptMessage("".join([*text, *quoted]), attachments)
 
 
 def servers_of(offered: Sequence[OfferedServer]) -> dict[str, McpServer]:

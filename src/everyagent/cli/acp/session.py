@@ -10,7 +10,7 @@ from msgspec import Struct
 from everyagent.cli.acp import asks
 from everyagent.cli.acp.choices import Choices
 from everyagent.cli.acp.peer import FAILED, UNKNOWN_METHOD, Peer, RpcFailure
-from everyagent.cli.acp.prompts import Message
+from everyagent.cli.acp.prompts import PromptMessage
 from everyagent.cli.acp.updates import JoinedChunks, Update, Updates
 from everyagent.cli.acp.wire import FormOutcome, Outcome, PermissionOutcome
 from everyagent.client import AnyEvent, ApiError, AsyncClient, ClientError
@@ -91,7 +91,7 @@ class EditorSession:
         for scope in self._asking.values():
             scope.cancel()
 
-    async def prompt(self, message: Message) -> TurnEnded:
+    async def prompt(self, message: PromptMessage) -> TurnEnded:
         """Send a message and wait for the end of its turn."""
         async with self._sending:
             item = await self._link.client.send(self.id, message.text, attachments=message.attachments)

@@ -14,7 +14,7 @@ class RpcFault(Struct, frozen=True):
     message: str = ""
 
 
-class RpcMessage(Struct, frozen=True):
+class AcpMessage(Struct, frozen=True):
     """A request has `method` and `id`, a notification `method`, an answer to us `id`."""
 
     method: str | None = None
@@ -67,7 +67,7 @@ class OnSession(Struct, frozen=True, rename="camel"):
     session_id: str
 
 
-class ListSessions(Struct, frozen=True):
+class ListSessionsParams(Struct, frozen=True):
     cwd: str | None = None
     cursor: str | None = None
 
@@ -102,7 +102,7 @@ class ContentBlock(Struct, frozen=True, rename="camel"):
     resource: Resource | None = None
 
 
-class Prompt(Struct, frozen=True, rename="camel"):
+class PromptParams(Struct, frozen=True, rename="camel"):
     session_id: str
     prompt: list[ContentBlock]
 

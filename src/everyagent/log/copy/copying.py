@@ -20,7 +20,7 @@ from everyagent.log.copy.tables import (
     REPLACED,
     SESSIONS,
     VIEWS,
-    Span,
+    RowRange,
     Table,
     spans_of,
 )
@@ -63,7 +63,7 @@ class _Copy:
         tables = (*GROWING, *CHANGING) if last else GROWING
         for number, table in enumerate(tables):
             self._report("tables", number, len(tables))
-            whole = Span(table, -1, END_OF_KEYS)
+            whole = RowRange(table, -1, END_OF_KEYS)
             if table is RECORDS:  # two records may have exchanged their unique keys
                 self._copy(whole, insert=False)
             self._copy(whole)
@@ -89,7 +89,7 @@ class _Copy:
         """How many sessions there are, and how many events they have."""
         total, done, events, after = self._source.count(), 0, 0, 0
         seen: set[int] = set()
-        while page := self._source.page(Span(SESSIONS, after, END_OF_KEYS), PAGE_ROWS):
+        while page := self._source.page(RowRange(SESSIONS, after, END_OF_KEYS), PAGE_ROWS):
             for row in page:
                 after = cast("int", row[0])
                 self._report("sessions", done, total)
@@ -102,7 +102,7 @@ class _Copy:
 
     def _copy_session(self, number: int, row: Row) -> int:
         """The mark is made of rows that were read before the events: it is never newer than they are."""
-        view = self._source.page(Span(VIEWS, number - 1, number))
+        view = self._source.page(RowRange(VIEWS, number - 1, number))
         mark = hashlib.sha256(msgspec.msgpack.encode([row, *view])).digest()
         if self._marks.get(number) != mark:
             for span in spans_of(number):
@@ -118,13 +118,13 @@ class _Copy:
                 self._target.clear(span)
             connection.execute("DELETE FROM copied WHERE session = ?", (number,))
 
-    def _copy(self, span: Span, *, insert: bool = True) -> None:
+    def _copy(self, span: RowRange, *, insert: bool = True) -> None:
         """Makes the rows of the target those of the source."""
         table, after, until = span
         while True:
-            rows = [self._target.fitting(row) for row in self._source.page(Span(table, after, until), PAGE_ROWS)]
+            rows = [self._target.fitting(row) for row in self._source.page(RowRange(table, after, until), PAGE_ROWS)]
             end = cast("int", rows[-1][0]) if len(rows) == PAGE_ROWS else until
-            part = Span(table, after, end)
+            part = RowRange(table, after, end)
             held = self._target.page(part)
             if held != rows:
                 self._replace(table, held, rows if insert else [row for row in held if row in rows])

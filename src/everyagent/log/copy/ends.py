@@ -7,7 +7,7 @@ from itertools import chain
 from typing import BinaryIO, ClassVar, cast
 
 from everyagent.errors import EveryagentError, StoreUnavailable
-from everyagent.log.copy.tables import SESSIONS, Span, Table
+from everyagent.log.copy.tables import SESSIONS, RowRange, Table
 from everyagent.log.sql.connection import Connection, Row, Value
 from everyagent.log.sql.group import Group
 from everyagent.log.sql.verify import OpenBlob
@@ -39,7 +39,7 @@ class End(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
-    def page(self, span: Span, limit: int = -1) -> list[Row]:
+    def page(self, span: RowRange, limit: int = -1) -> list[Row]:
         """Rows in the order of their keys. Without a limit, all of them."""
         after, until = span.after, span.until
         bound = f"LIMIT {limit}" if limit > 0 else ""
@@ -150,7 +150,7 @@ class Target(End):
                     _insert_sql(table.name, table.columns, len(page)), list(chain.from_iterable(page))
                 )
 
-    def clear(self, span: Span) -> None:
+    def clear(self, span: RowRange) -> None:
         _, key = self._columns(span.table)
         self.connection.execute(
             f"DELETE FROM {span.table.name} WHERE {key} > ? AND {key} <= ?", (span.after, span.until)

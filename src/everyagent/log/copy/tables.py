@@ -15,7 +15,7 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
 
 
-class Span(NamedTuple):
+class RowRange(NamedTuple):
     """The rows of a table whose keys are above `after`, up to `until`."""
 
     table: Table
@@ -79,10 +79,10 @@ REPLACED: Final = (
 NUMBERED: Final = ("sessions", "asks", "inputs", "records")
 
 
-def spans_of(session: int) -> list[Span]:
+def spans_of(session: int) -> list[RowRange]:
     """Everything of a session that is written once."""
     return [
-        Span(table, key(number, 0), key(number + 1, 0) - 1)
+        RowRange(table, key(number, 0), key(number + 1, 0) - 1)
         for table, number in (
             (_EVENTS, session),
             (_EVENTS, session | PROJECTION),

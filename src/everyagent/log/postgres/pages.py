@@ -12,7 +12,7 @@ from everyagent.log.postgres.connection import Connection
 from everyagent.log.sql.checked_pages import EventRow, columns, page_of
 from everyagent.log.sql.connection import Value
 from everyagent.log.sql.rows import NUMBER_MASK
-from everyagent.log.sql.spans import ALL_TYPES, SHOWN, PageShape, Span, head_by_id, span_of
+from everyagent.log.sql.spans import ALL_TYPES, SHOWN, EventRange, PageShape, head_by_id, span_of
 
 
 def page(connection: Connection, blobs: BlobReader, query: EventQuery) -> EventPage:
@@ -30,7 +30,7 @@ def joined_page(
     return JoinedPage(b",".join([event.body for event in events]), more, head, last)
 
 
-def read_page(connection: Connection, blobs: BlobReader, span: Span, shape: PageShape) -> EventPage:
+def read_page(connection: Connection, blobs: BlobReader, span: EventRange, shape: PageShape) -> EventPage:
     values: list[Value] = [span.low, span.high, span.limit, shape.size]
     if span.types != ALL_TYPES:
         values.append(span.types)

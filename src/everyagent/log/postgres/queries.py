@@ -5,7 +5,7 @@ from everyagent.log.postgres import pages
 from everyagent.log.postgres.blobs import BlobReader
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.search import find_text
-from everyagent.log.sql.spans import PageShape, Span
+from everyagent.log.sql.spans import EventRange, PageShape
 from everyagent.model.sessions import SearchHit
 
 
@@ -27,7 +27,7 @@ class PostgresQueries:
     ) -> JoinedPage:
         return pages.joined_page(connection, self._blobs, session_id, query, projection=projection)
 
-    def read_page(self, connection: Connection, span: Span, shape: PageShape) -> EventPage:
+    def read_page(self, connection: Connection, span: EventRange, shape: PageShape) -> EventPage:
         return pages.read_page(connection, self._blobs, span, shape)
 
     def blob(self, connection: Connection, digest: bytes) -> bytes:

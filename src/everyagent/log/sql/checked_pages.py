@@ -9,7 +9,7 @@ from everyagent.log.projections import PROJECTION
 from everyagent.log.sql.checksums import damaged_event, damaged_frame, intact
 from everyagent.log.sql.connection import Connection, Row
 from everyagent.log.sql.rows import FORMS, NUMBER_BITS, NUMBER_MASK
-from everyagent.log.sql.spans import PageShape, Span, with_raw
+from everyagent.log.sql.spans import EventRange, PageShape, with_raw
 
 _EVENT: Final = "events.key, type, events.body, events.blob, events.crc, events.frame"
 
@@ -37,7 +37,7 @@ class EventRow(NamedTuple):
 
 
 def page_of(
-    connection: Connection, rows: Iterable[Row], blob: Callable[[bytes], bytes], span: Span, shape: PageShape
+    connection: Connection, rows: Iterable[Row], blob: Callable[[bytes], bytes], span: EventRange, shape: PageShape
 ) -> EventPage:
     """At most `span.limit - 1` events: the last row only shows that there are more.
 
@@ -60,7 +60,7 @@ def page_of(
 
 
 def _checked(
-    connection: Connection, rows: Iterable[Row], blob: Callable[[bytes], bytes], span: Span, shape: PageShape
+    connection: Connection, rows: Iterable[Row], blob: Callable[[bytes], bytes], span: EventRange, shape: PageShape
 ) -> Iterator[StoredEvent]:
     step = 1 if shape.order == "asc" else -1
     due = span.low + 1 if step == 1 else span.high - 1

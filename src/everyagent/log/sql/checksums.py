@@ -11,7 +11,7 @@ from everyagent.log.projections import PROJECTION
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.jobs import Readers
 from everyagent.log.sql.rows import NUMBER_BITS, NUMBER_MASK, no_such_session
-from everyagent.log.sql.spans import Span
+from everyagent.log.sql.spans import EventRange
 from everyagent.logs import get_logger
 
 #: A page is not checked again for this long.
@@ -77,12 +77,12 @@ class RecentChecks:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until: dict[Span, float] = {}
+        self._until: dict[EventRange, float] = {}
 
-    def __contains__(self, span: Span) -> bool:
+    def __contains__(self, span: EventRange) -> bool:
         return self._until.get(span, 0.0) > self._clock()
 
-    def add(self, span: Span) -> None:
+    def add(self, span: EventRange) -> None:
         if len(self._until) >= _REMEMBERED:
             self._until.clear()
         self._until[span] = self._clock() + CHECKED_SECONDS

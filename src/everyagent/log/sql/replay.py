@@ -10,7 +10,7 @@ from everyagent.log.recent import PIECE_BYTES
 from everyagent.log.sql.checksums import CheckedReaders
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.rows import key, no_such_session
-from everyagent.log.sql.spans import PageShape, Span, session_head
+from everyagent.log.sql.spans import EventRange, PageShape, session_head
 from everyagent.log.tail import FeedMark, FeedReplay, Replay
 
 REPLAY_EVENTS = 1000
@@ -21,7 +21,7 @@ C_contra = TypeVar("C_contra", bound=Connection, contravariant=True)
 
 
 class PageReader(Protocol[C_contra]):
-    def read_page(self, connection: C_contra, span: Span, shape: PageShape) -> EventPage:
+    def read_page(self, connection: C_contra, span: EventRange, shape: PageShape) -> EventPage:
         """At most `span.limit - 1` events: the last row only shows that there are more."""
         ...
 
@@ -102,6 +102,6 @@ def _chunk(
     connection: C, pages: PageReader[C], session: int, first: int, last: int, commit: int = 0
 ) -> EventChunk | None:
     """The events from `first` on that one page holds; None if the session was deleted meanwhile."""
-    span = Span(key(session, first) - 1, key(session, last) + 1, REPLAY_EVENTS + 1)
+    span = EventRange(key(session, first) - 1, key(session, last) + 1, REPLAY_EVENTS + 1)
     events = pages.read_page(connection, span, PageShape(size=PIECE_BYTES)).events
     return EventChunk(session, events, commit) if events else None

@@ -16,7 +16,7 @@ ALL_TYPES = -1
 SHOWN = frozenset(range(HIDDEN))
 
 
-class Span(NamedTuple):
+class EventRange(NamedTuple):
     """Events with `low` < key < `high`, at most `limit` (0: all of them).
 
     Their types' bits are set in `types`. `pattern` matches their bodies with ASCII letters in lower case; empty for
@@ -72,7 +72,7 @@ _VIEW_HEAD = (
 )
 
 
-def span_of(connection: Connection, query: EventQuery, pattern: Callable[[str], str]) -> Span:
+def span_of(connection: Connection, query: EventQuery, pattern: Callable[[str], str]) -> EventRange:
     """Events are in the order of their times, so a range of times is a range of sequences."""
     head = session_head(connection, query.session)
     first, last = 1, head
@@ -86,7 +86,7 @@ def span_of(connection: Connection, query: EventQuery, pattern: Callable[[str], 
         last = min(last, _first_at(connection, query.session, query.until, head) - 1)
     types = sum(1 << number for number in query.types) if query.types else ALL_TYPES
     text = pattern(msgspec.json.encode(query.text)[1:-1].decode()) if query.text else ""
-    return Span(key(query.session, first) - 1, key(query.session, last) + 1, query.limit + 1, types, text)
+    return EventRange(key(query.session, first) - 1, key(query.session, last) + 1, query.limit + 1, types, text)
 
 
 def _first_at(connection: Connection, session: int, at: int, head: int) -> int:

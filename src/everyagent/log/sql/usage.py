@@ -5,7 +5,7 @@ from typing import Final, Protocol, cast
 
 from everyagent.log.log import Append
 from everyagent.log.sql.connection import Connection, Value
-from everyagent.log.usage import MOST_COUNTED, MOST_USD, UsageQuery, UsageRow, Use, day_of
+from everyagent.log.usage import MOST_COUNTED, MOST_USD, UsageEntry, UsageQuery, UsageRow, day_of
 from everyagent.model.usage import Usage
 
 _TOKENS: Final = Usage.__struct_fields__
@@ -35,7 +35,7 @@ def add(connection: Connection, step: Append, at: int) -> None:
         _add(connection, step, at, answered, waited)
 
 
-def _add(connection: Connection, step: Append, at: int, use: Use, waited: int) -> None:
+def _add(connection: Connection, step: Append, at: int, use: UsageEntry, waited: int) -> None:
     tokens = [min(cast("int", getattr(use.usage, name)), MOST_COUNTED) for name in _TOKENS]
     cost = round(min(max(0.0, use.cost_usd), MOST_USD) * 1e9)
     key = (day_of(at), use.model, use.key_id)

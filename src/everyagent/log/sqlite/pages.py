@@ -18,7 +18,7 @@ from everyagent.log.log import EventPage, EventQuery, JoinedPage, Order, StoredE
 from everyagent.log.sql.checked_pages import columns, page_of
 from everyagent.log.sql.checksums import RecentChecks, all_intact, damaged_event
 from everyagent.log.sql.rows import FORMS, NUMBER_MASK, key
-from everyagent.log.sql.spans import SHOWN, PageShape, Span, head_by_id, span_of, with_raw
+from everyagent.log.sql.spans import SHOWN, EventRange, PageShape, head_by_id, span_of, with_raw
 from everyagent.log.sqlite.connection import Connection, Row
 
 _JSON = FORMS.index("json")
@@ -28,11 +28,11 @@ def page(connection: Connection, blobs: Blobs, query: EventQuery) -> EventPage:
     return read_page(connection, blobs, span(connection, query), PageShape(order=query.order, raw=query.raw))
 
 
-def span(connection: Connection, query: EventQuery) -> Span:
+def span(connection: Connection, query: EventQuery) -> EventRange:
     return span_of(connection, query, lambda text: f"*{glob(text)}*")
 
 
-def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> EventPage:
+def read_page(connection: Connection, blobs: Blobs, span: EventRange, shape: PageShape) -> EventPage:
     """At most `span.limit - 1` events: the last row only shows that there are more."""
     joined = _joined(connection, span, shape)
     if joined is not None:
@@ -68,7 +68,7 @@ def _unfiltered(connection: Connection, checks: RecentChecks, query: EventQuery,
     count = last - query.after
     if query.after < 0 or count <= 0:
         return JoinedPage(b"", False, head, 0)
-    span = Span(key(query.session, query.after), key(query.session, last) + 1)
+    span = EventRange(key(query.session, query.after), key(query.session, last) + 1)
     known = span in checks
     row = _one_row(connection, _BODIES if known else _CHECKED_BODIES, span, PageShape())
     if row is None or row[0] != count:
@@ -87,7 +87,7 @@ _BODIES = "count(body), CAST(group_concat(body, ',') AS BLOB)"
 _CHECKED_BODIES = "count(body), CAST(group_concat(body, x'0a') AS BLOB), count(crc), sum(crc)"
 
 
-def _joined(connection: Connection, span: Span, shape: PageShape) -> list[StoredEvent] | None:
+def _joined(connection: Connection, span: EventRange, shape: PageShape) -> list[StoredEvent] | None:
     """None if a body is in a blob or damaged, or the page weighs too much: then it must be read row by row."""
     ascending = shape.order == "asc"
     filtered = span.used > 3
@@ -136,7 +136,7 @@ END AS frame"""
 _FRAMES = "CAST(group_concat(frame, x'0a') AS BLOB)"
 
 
-def _one_row(connection: Connection, aggregates: str, span: Span, shape: PageShape) -> Row | None:
+def _one_row(connection: Connection, aggregates: str, span: EventRange, shape: PageShape) -> Row | None:
     """None if it is too big for a page, or the database is damaged there."""
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, shape.size)
     try:
@@ -148,7 +148,7 @@ def _one_row(connection: Connection, aggregates: str, span: Span, shape: PageSha
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
 
 
-def _one_by_one(connection: Connection, span: Span, shape: PageShape) -> Generator[Row]:
+def _one_by_one(connection: Connection, span: EventRange, shape: PageShape) -> Generator[Row]:
     """To be closed: while it is open, the connection reads the same state of the database."""
     step = 1 if shape.order == "asc" else -1
     last = span.low if step == 1 else span.high
@@ -170,7 +170,7 @@ def _one_row_sql(aggregates: str, used: int, order: Order, *, raw: bool) -> str:
 
 
 def _rows_sql(columns: str, used: int, order: Order, *, raw: bool) -> str:
-    """The parameters are the fields of a `Span`, as many as are used."""
+    """The parameters are the fields of a `EventRange`, as many as are used."""
     frames = f"LEFT JOIN frames ON frames.key = (events.key & ~{NUMBER_MASK}) | events.frame" if raw else ""
     clauses = (
         f"SELECT {columns} FROM events {frames} WHERE events.key > ?1 AND events.key < ?2",

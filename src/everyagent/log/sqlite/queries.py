@@ -3,7 +3,7 @@
 from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, JoinedPage
 from everyagent.log.sql.checksums import RecentChecks
-from everyagent.log.sql.spans import PageShape, Span
+from everyagent.log.sql.spans import EventRange, PageShape
 from everyagent.log.sqlite import pages
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.search import find_text
@@ -29,7 +29,7 @@ class SqliteQueries:
     ) -> JoinedPage:
         return pages.joined_page(connection, self._blobs, self._checks, session_id, query, projection=projection)
 
-    def read_page(self, connection: Connection, span: Span, shape: PageShape) -> EventPage:
+    def read_page(self, connection: Connection, span: EventRange, shape: PageShape) -> EventPage:
         return pages.read_page(connection, self._blobs, span, shape)
 
     def blob(self, connection: Connection, digest: bytes) -> bytes:

@@ -12,7 +12,7 @@ from everyagent.model.events import SessionEnded, SessionStarted, SessionUpdated
 from everyagent.model.parts import Json
 from everyagent.model.principals import current_actor
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 
 class Fork:
@@ -31,7 +31,7 @@ class Fork:
     ) -> None:
         self._metadata = metadata
         self._sequencer = Sequencer()
-        self._step = Transaction(Position(record), clock.micros(), masker=masker)
+        self._step = Transaction(LogPosition(record), clock.micros(), masker=masker)
         self._step.begin_frame("from_client", cause)
 
     def add(self, past: Iterable[StoredEvent]) -> bool:

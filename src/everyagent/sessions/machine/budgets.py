@@ -5,23 +5,23 @@ from typing import NamedTuple
 from everyagent.errors import BudgetExceeded
 from everyagent.model.usage import Usage
 from everyagent.sessions.launch.config import SessionConfig
-from everyagent.sessions.machine.transaction import Position
+from everyagent.sessions.machine.transaction import LogPosition
 
 
-class Budget(NamedTuple):
+class SessionBudget(NamedTuple):
     """For all turns of a session together; None is no limit."""
 
     usd: float | None = None
     tokens: int | None = None
 
-    def used_up(self, position: Position) -> bool:
+    def used_up(self, position: LogPosition) -> bool:
         """By the ended turns, and by what is known of the running one."""
         cost, usage = position.costs.running
         if self.usd is not None and position.cost_usd + cost >= self.usd:
             return True
         return self.tokens is not None and _tokens(position.usage + usage) >= self.tokens
 
-    def refuse_message(self, position: Position) -> None:
+    def refuse_message(self, position: LogPosition) -> None:
         if self.used_up(position):
             raise BudgetExceeded(
                 f"The session has used up its budget of {self}: {_usd(position.cost_usd)} and "
@@ -36,11 +36,11 @@ class Budget(NamedTuple):
         return " and ".join(part for part in parts if part)
 
 
-def budget_of(config: SessionConfig) -> Budget | None:
+def budget_of(config: SessionConfig) -> SessionBudget | None:
     """None if the session has no budget."""
     if config.budget_usd is None and config.budget_tokens is None:
         return None
-    return Budget(config.budget_usd, config.budget_tokens)
+    return SessionBudget(config.budget_usd, config.budget_tokens)
 
 
 def _usd(amount: float) -> str:

@@ -13,11 +13,11 @@ from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.sessions import Lifetime
 from everyagent.sessions.launch.config import SessionConfig, config_of
 from everyagent.sessions.machine.active_turn import ActiveTurn
-from everyagent.sessions.machine.budgets import Budget, budget_of
+from everyagent.sessions.machine.budgets import SessionBudget, budget_of
 from everyagent.sessions.machine.parked import NONE_ANSWERED, Answered
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.session_mask import SessionMask
-from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 
 class SessionState:
@@ -56,7 +56,7 @@ class SessionState:
         lifetime: Lifetime = "open",
         answered: Answered = NONE_ANSWERED,
         sequencer: Sequencer | None = None,
-        budget: Budget | None = None,
+        budget: SessionBudget | None = None,
     ) -> None:
         self.budget = budget
         self.answered = answered
@@ -65,7 +65,7 @@ class SessionState:
         self.silent_deaths = 0
         self.mask = SessionMask(masker)
         self.record = record
-        self.position = Position(record, prices)
+        self.position = LogPosition(record, prices)
         self.sequencer = sequencer or Sequencer()
         self.status: SessionStatus = record.status
         self.queue = [*queue]

@@ -23,7 +23,7 @@ from everyagent.log.log import (
     SessionChanges,
     SessionRecord,
 )
-from everyagent.log.usage import Use
+from everyagent.log.usage import UsageEntry
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.events import (
     TYPE_NUMBERS,
@@ -62,7 +62,7 @@ _DELTA = TYPE_NUMBERS[ItemDelta.type]
 SAMPLE_BYTES = 2048
 
 
-class Position:
+class LogPosition:
     """The end of a session's log as its owner knows it, and the totals of its row. Transactions move it on.
 
     `payer` has the key that pays for the running turn; `unpaid` is the cost that it was charged before the turn's
@@ -98,7 +98,7 @@ class Position:
         self.payer: EventActor | None = None
         self.unpaid = 0.0
 
-    def copy(self) -> "Position":
+    def copy(self) -> "LogPosition":
         twin = copy(self)
         twin.costs = copy(self.costs)
         return twin
@@ -112,7 +112,7 @@ class Transaction:
     """
 
     def __init__(
-        self, position: Position, now: int, projection: "Projection | None" = None, masker: Masker = NOTHING
+        self, position: LogPosition, now: int, projection: "Projection | None" = None, masker: Masker = NOTHING
     ) -> None:
         self._masker = masker or None  # a session without secrets pays one test for None
         position.at = at = max(position.at, now)
@@ -130,7 +130,7 @@ class Transaction:
         self._closed_asks: list[ClosedAsk] = []
         self._changes: dict[str, object] = {}
         self._charges: list[Charge] = []
-        self._used: list[Use] = []
+        self._used: list[UsageEntry] = []
         self.actor: EventActor | UnsetType = UNSET
         self.events: list[NewEvent] = []
         self.inputs: list[Input] = []
@@ -299,10 +299,10 @@ class Transaction:
         """Counts a turn that ended, or the time in which the answer to an ask was waited for."""
         model, payer = self._position.costs.model, self._position.payer.key_id if self._position.payer else ""
         if ended is None:
-            use = Use(model=model, key_id=payer, answered=True)
+            use = UsageEntry(model=model, key_id=payer, answered=True)
         else:
             usage, cost = ended.usage or Usage(), ended.cost_usd or 0.0
-            use = Use(model=model, key_id=payer, turns=1, usage=usage, cost_usd=cost)
+            use = UsageEntry(model=model, key_id=payer, turns=1, usage=usage, cost_usd=cost)
         self._used.append(use)
 
     def _charge(self, usd: float) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from everyagent.errors import LogFenced
 from everyagent.log.log import Append, ClosedAsk, Log, NewAsk, SessionRecord
-from everyagent.log.usage import UsageQuery, UsageRow, Use, day_of
+from everyagent.log.usage import UsageEntry, UsageQuery, UsageRow, day_of
 from everyagent.model.asks import AskKind
 from everyagent.model.usage import Usage, UsageField
 from everyagent.testing.log_rules.samples import START, LogStore, event, record
@@ -24,7 +24,7 @@ class _Session:
         self._log, self._made, self._head = log, made, 1
 
     async def step(
-        self, at: int, *used: Use, asks: Sequence[NewAsk] = (), closed: Sequence[ClosedAsk] = (), epoch: int = 0
+        self, at: int, *used: UsageEntry, asks: Sequence[NewAsk] = (), closed: Sequence[ClosedAsk] = (), epoch: int = 0
     ) -> None:
         head, self._head = self._head, self._head + 1
         await self._log.append(
@@ -46,8 +46,8 @@ async def _session(log: Log, name: str, directory: str = "/", workspace: str = "
     return _Session(log, await log.create(made, [event(1)]))
 
 
-def _turn(model: str = "m", key_id: str = "", cost_usd: float = 0.1, usage: Usage = _USED) -> Use:
-    return Use(model=model, key_id=key_id, turns=1, usage=usage, cost_usd=cost_usd)
+def _turn(model: str = "m", key_id: str = "", cost_usd: float = 0.1, usage: Usage = _USED) -> UsageEntry:
+    return UsageEntry(model=model, key_id=key_id, turns=1, usage=usage, cost_usd=cost_usd)
 
 
 def _ask(name: str, kind: AskKind = "permission") -> NewAsk:
@@ -130,7 +130,7 @@ class CountingRules:
 
     async def test_time_in_which_people_are_waited_for_is_counted_once(self, log: Log) -> None:
         one = await _session(log, "one")
-        answered = Use(model="m", key_id="", answered=True)
+        answered = UsageEntry(model="m", key_id="", answered=True)
         await one.step(START, asks=[_ask("a"), _ask("t", "tool")])
         await one.step(START + 10, asks=[_ask("b")])
         await one.step(START + 100, answered, closed=[_closed("a")])

@@ -7,7 +7,7 @@ from msgspec.json import Decoder
 
 from everyagent.model.decoding import decode_event
 from everyagent.testing.rules.asks import RuleF
-from everyagent.testing.rules.envelope import EventId, Origin, RuleI, Sequence, Time
+from everyagent.testing.rules.envelope import EventId, RuleI, Sequence, SyntheticFlag, Time
 from everyagent.testing.rules.items import RuleB, RuleC, RuleD, RuleH
 from everyagent.testing.rules.rule import AnyEvent, Rule
 from everyagent.testing.rules.turns import RuleA, RuleE, RuleG, RuleJ
@@ -36,7 +36,7 @@ class Rules:
             Sequence(),
             EventId(),
             Time(),
-            Origin(),
+            SyntheticFlag(),
             RuleA(),
             RuleB(),
             RuleC(),

@@ -62,7 +62,7 @@ class Time(Momentary):
         self._last = time
 
 
-class Origin(Momentary):
+class SyntheticFlag(Momentary):
     """`synthetic` is true exactly if `source` is the daemon."""
 
     name: ClassVar[str] = "synthetic"

@@ -41,7 +41,7 @@ LOCATION = "agents/codex/decode.py"
 _CUT = "The model's stream was cut; the agent repeats this item."
 _OPEN = "The turn ended before this did."
 
-_responses = msgspec.json.Decoder(wire.Response)
+_responses = msgspec.json.Decoder(wire.CodexResponse)
 _opened = msgspec.json.Decoder(wire.ThreadOpened)
 _begun = msgspec.json.Decoder(wire.TurnBegun)
 
@@ -126,7 +126,7 @@ class CodexDecoder:
         if message.method is not None and message.id is not None:
             self.effects.append(UnservedRequest(message.id, message.method))
 
-    def _replied(self, response: wire.Response) -> Sequence[Draft]:
+    def _replied(self, response: wire.CodexResponse) -> Sequence[Draft]:
         method = self.sent.pop(response.id, None)
         if response.error is None and method in ("thread/start", "thread/resume"):
             self.opened = _opened.decode(response.result)

@@ -31,7 +31,7 @@ from everyagent.runtime.reaper import Reaper
 #: How long Codex may take to answer a request; a busy machine needs seconds to start it.
 REPLY_LIMIT = 30.0
 
-_responses = msgspec.json.Decoder(wire.Response)
+_responses = msgspec.json.Decoder(wire.CodexResponse)
 
 #: The messages in a session's inbox; hooks do not come from the app-server.
 CodexMessage = RpcMessage | PendingHook
@@ -44,7 +44,7 @@ class AppServer(SharedServer[CodexMessage]):
     def __init__(self, process: Process, tasks: TaskSupervisor) -> None:
         super().__init__(process, tasks)
         self._router: ThreadRouter[CodexServerSession] = ThreadRouter(self.sessions)
-        self._own: dict[Id, asyncio.Future[wire.Response]] = {}
+        self._own: dict[Id, asyncio.Future[wire.CodexResponse]] = {}
         self._ids = itertools.count(1)
         self._greeting: list[Frame] = []
 

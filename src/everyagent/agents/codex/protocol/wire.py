@@ -51,7 +51,7 @@ class RpcName(CodexWire, frozen=True):
     id: Id | None = None
 
 
-class Response(CodexWire, frozen=True):
+class CodexResponse(CodexWire, frozen=True):
     """`error` is an object with a message, as a rule."""
 
     id: Id
