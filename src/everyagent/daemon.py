@@ -78,7 +78,7 @@ class RunningDaemon(Struct, frozen=True, kw_only=True):
 async def sessions_of(
     settings: Settings,
     *,
-    policy: Limits,
+    limits: Limits,
     clock: Clock | None = None,
     url: str | None = None,
     token: str | None = None,
@@ -107,7 +107,7 @@ async def sessions_of(
         async with anyio.create_task_group() as tasks:
             reaper = Reaper()
             known = adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper)
-            limits = agent_limits(settings)
+            per_agent = agent_limits(settings)
             isolation = IsolationPolicy(
                 default=settings.isolation, floor=settings.min_isolation, containers=_containers(settings)
             )
@@ -138,7 +138,7 @@ async def sessions_of(
                 {token.encode(): "daemon_token"} if token else {},
                 environment_secrets(os.environ),
                 isolation,
-                limits,
+                per_agent,
             )
             worktrees = Worktrees(settings.data_dir.resolve(), log)
             checkpoints = Checkpoints(settings.data_dir.resolve(), log)
@@ -149,7 +149,7 @@ async def sessions_of(
                 launcher=launcher,
                 tasks=tasks,
                 clock=clock,
-                policy=policy,
+                limits=limits,
                 prices=prices,
                 projections=managed,
                 runners=runners,
@@ -165,8 +165,8 @@ async def sessions_of(
                 directory=Path.cwd(),
                 key_directory=settings.key_directory or Path.cwd(),
                 isolation=isolation,
-                limits=limits,
-                max_sessions=policy.max_sessions,
+                limits=per_agent,
+                max_sessions=limits.max_sessions,
                 runners=runners,
                 prices=prices,
             )
@@ -267,7 +267,7 @@ async def run(
     *,
     ready: Callable[[RunningDaemon], None],
     found: Callable[[Mapping[str, AgentState], str], None] | None = None,
-    policy: Limits | None = None,
+    limits: Limits | None = None,
 ) -> None:
     """Serve until cancelled or stopped by SIGINT or SIGTERM.
 
@@ -278,7 +278,7 @@ async def run(
     sys.setswitchinterval(0.0005)
     tune()
     token = ensure_token(settings)
-    policy = policy or convert(settings, Limits, from_attributes=True)
+    limits = limits or convert(settings, Limits, from_attributes=True)
     certificate = TlsCertificate(settings.tls_cert, settings.tls_key) if settings.tls_cert else None
     with ExitStack() as at_the_end:
         listener = local = at_the_end.enter_context(listen(settings.host, settings.port))
@@ -290,7 +290,7 @@ async def run(
         node_url = addresses.for_nodes(settings, listener) if settings.cluster else None
         managed = LazyManaged()
         async with sessions_of(
-            settings, policy=policy, url=url, token=token, managed=managed, node_url=node_url
+            settings, limits=limits, url=url, token=token, managed=managed, node_url=node_url
         ) as sessions:
             proxies = TrustedProxies(settings.trusted_proxy) if settings.trusted_proxy else None
             api_settings = ApiSettings(

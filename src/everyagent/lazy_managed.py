@@ -33,10 +33,10 @@ logger = get_logger(__name__)
 
 
 class Unfinished(NamedTuple):
-    """What a dead daemon left unfinished in managed sessions."""
+    """The work on managed sessions that a dead daemon had begun and not ended."""
 
     running: Sequence[ProjectionRecord]
-    beginnings: Sequence[Record]
+    initial_events: Sequence[Record]
     memory: Sequence[Record]
 
 
@@ -85,26 +85,26 @@ class LazyManaged:
             await self._projections.going(session_id)
 
     async def unfinished(self, log: Log, without_owner: WithoutOwner | None = None) -> "Unfinished":
-        """What an earlier daemon left unfinished. In a cluster, only of sessions that no living node owns."""
+        """The unfinished work of an earlier daemon. In a cluster, only of sessions that no living node owns."""
         running = await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED))
-        beginnings = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
+        initial_events = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
         memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_RECOVERED))
         if without_owner is not None:
             named = [projection.session_id for projection in running]
-            named += [record.id.removeprefix("begin_") for record in beginnings]
+            named += [record.id.removeprefix("begin_") for record in initial_events]
             named += [record.key or "" for record in memory]
             left = await without_owner(named) if named else set[str]()
             running = [each for each in running if each.session_id in left]
-            beginnings = [each for each in beginnings if each.id.removeprefix("begin_") in left]
+            initial_events = [each for each in initial_events if each.id.removeprefix("begin_") in left]
             memory = [each for each in memory if each.key in left]
-        return Unfinished(running, beginnings, memory)
+        return Unfinished(running, initial_events, memory)
 
     def recover(self, left: "Unfinished", tasks: anyio.abc.TaskGroup) -> None:
         """Continue outcome grading, session creation and memory commits."""
         for projection in left.running:
             tasks.start_soon(self._guarded, self._turn_over, projection)
-        if left.beginnings:
-            tasks.start_soon(self._guarded, self.managed.initial_events.recover, left.beginnings)
+        if left.initial_events:
+            tasks.start_soon(self._guarded, self.managed.initial_events.recover, left.initial_events)
         if left.memory:
             tasks.start_soon(self._guarded, self.managed.mounts.recover, left.memory)
 

@@ -353,7 +353,7 @@ async def faulty_daemon(folder: Path, own: Mapping[str, OwnAgent] | None = None)
         agents=dict(own or {}),
         isolation="none",  # fake agents of the tests are not there behind a wall
     )
-    policy = Limits(retry_delay=0.01, sweep_every=0.05, interrupt_grace=5)
+    limits = Limits(retry_delay=0.01, sweep_every=0.05, interrupt_grace=5)
     traces: list[BaseException] = []
     open_conversation = LazyAdapter.open
 
@@ -376,7 +376,7 @@ async def faulty_daemon(folder: Path, own: Mapping[str, OwnAgent] | None = None)
                 ready.set()
 
             async def serve() -> None:
-                await run(settings, ready=serving, policy=policy)
+                await run(settings, ready=serving, limits=limits)
 
             tasks.start_soon(serve)
             with anyio.fail_after(LIMIT_SECONDS):

@@ -56,7 +56,7 @@ async def keyed(
     settings = Settings(data_dir=folder / "data", default_agent="mock")
     lazy = LazyManaged()
     async with (
-        sessions_of(settings, policy=Limits(), managed=lazy) as sessions,
+        sessions_of(settings, limits=Limits(), managed=lazy) as sessions,
         anyio.create_task_group() as tasks,
         AsyncExitStack() as stack,
     ):

@@ -54,7 +54,7 @@ class Served(NamedTuple):
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     settings, lazy = Settings(data_dir=tmp_path / "data", default_agent="mock"), LazyManaged()
-    async with sessions_of(settings, policy=Limits(), managed=lazy) as sessions:
+    async with sessions_of(settings, limits=Limits(), managed=lazy) as sessions:
         app = create_app(sessions, ApiSettings(token=None), managed=lambda: lazy.managed)
         transport = httpx2.ASGITransport(app)  # pyright: ignore[reportArgumentType]
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:

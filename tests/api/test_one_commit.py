@@ -51,7 +51,7 @@ def types(step: Append) -> list[str]:
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     settings, lazy = Settings(data_dir=tmp_path / "data", default_agent="mock"), LazyManaged()
-    async with sessions_of(settings, policy=Limits(), managed=lazy) as sessions:
+    async with sessions_of(settings, limits=Limits(), managed=lazy) as sessions:
         app = create_app(sessions, ApiSettings(token=None), managed=lambda: lazy.managed)
         transport = httpx2.ASGITransport(app)  # pyright: ignore[reportArgumentType]
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:

@@ -30,7 +30,7 @@ from tests.waiting import LIMIT_SECONDS
 async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
     lazy = LazyManaged()
-    async with sessions_of(settings, policy=Limits(), managed=lazy) as sessions, anyio.create_task_group() as tasks:
+    async with sessions_of(settings, limits=Limits(), managed=lazy) as sessions, anyio.create_task_group() as tasks:
         app = create_app(sessions, ApiSettings(token=TOKEN), managed=lambda: lazy.managed)
 
         async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:

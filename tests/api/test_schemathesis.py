@@ -104,7 +104,7 @@ async def fake_sessions(directory: Path) -> AsyncGenerator[Sessions]:
 
 def real_sessions(directory: Path) -> AbstractAsyncContextManager[Sessions]:
     data = Settings(data_dir=directory.parent / "data", default_agent="mock")
-    return sessions_of(data, policy=Limits())
+    return sessions_of(data, limits=Limits())
 
 
 @contextmanager

@@ -52,7 +52,7 @@ async def node(folder: Path, store: str, clock: SystemClock) -> AsyncGenerator[M
     settings = Settings(data_dir=folder, default_agent="mock", store=store, vault_key="00" * 32)
     lazy, policy = LazyManaged(), Limits(sweep_every=0.02)
     url = f"http://{folder.name}:1"
-    async with sessions_of(settings, policy=policy, clock=clock, managed=lazy, node_url=url) as _:
+    async with sessions_of(settings, limits=policy, clock=clock, managed=lazy, node_url=url) as _:
         yield lazy.managed
 
 

@@ -17,11 +17,11 @@ from everyagent.sessions.limits import Limits
 
 @asynccontextmanager
 async def managed(
-    folder: Path, *, policy: Limits | None = None, clock: Clock | None = None, store: str | None = None
+    folder: Path, *, limits: Limits | None = None, clock: Clock | None = None, store: str | None = None
 ) -> AsyncGenerator[Managed]:
     settings = Settings(data_dir=folder / "data", default_agent="mock", store=store)
     lazy = LazyManaged()
-    async with sessions_of(settings, policy=policy or Limits(), clock=clock or SystemClock(), managed=lazy):
+    async with sessions_of(settings, limits=limits or Limits(), clock=clock or SystemClock(), managed=lazy):
         yield lazy.managed
 
 

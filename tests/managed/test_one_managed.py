@@ -29,7 +29,7 @@ async def test_a_daemon_builds_one_managed_object_graph(tmp_path: Path, monkeypa
     monkeypatch.setattr(managed.Managed, "__init__", counted)
     lazy = LazyManaged()
     settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-    async with sessions_of(settings, policy=Limits(), managed=lazy) as sessions:
+    async with sessions_of(settings, limits=Limits(), managed=lazy) as sessions:
         app = create_app(sessions, ApiSettings(token=None), managed=lambda: lazy.managed)
         transport = httpx2.ASGITransport(app)  # pyright: ignore[reportArgumentType]
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost/anthropic/v1") as client:

@@ -115,7 +115,7 @@ async def test_installing_packages_may_take_longer_than_the_start_of_an_agent(
     stand_in(tmp_path / "bin", "gem", f"sleep {limit + 2}")
     stand_in(tmp_path / "bin", "go", "echo no such module; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    async with services.managed(tmp_path, policy=Limits(open_limit=limit)) as on:
+    async with services.managed(tmp_path, limits=Limits(open_limit=limit)) as on:
         chosen = await services.agent(on)
         packages = PackagesParams(gem=["rack"], go=["example.org/tool"])
         config = CloudParams(packages=packages)
@@ -142,7 +142,7 @@ async def test_a_daemon_that_stops_does_not_wait_for_a_package_manager(
     stand_in(tmp_path / "bin", "gem", f"echo $$ > {pid}; sleep 600")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     with anyio.fail_after(LIMIT_SECONDS):
-        async with services.managed(tmp_path, policy=Limits(close_limit=0.5)) as on:
+        async with services.managed(tmp_path, limits=Limits(close_limit=0.5)) as on:
             chosen = await services.agent(on)
             place = await services.environment(on, PackagesParams(gem=["rack"]))
             hello = UserMessage(content=[Text(text="[hello]")])

@@ -158,11 +158,11 @@ async def bodies(sessions: Sessions, session_id: str) -> list[bytes]:
 
 @asynccontextmanager
 async def remote_sessions(
-    folder: Path, lease: float = 300.0, *, before: ScriptedRunner | None = None, policy: Limits | None = None
+    folder: Path, lease: float = 300.0, *, before: ScriptedRunner | None = None, limits: Limits | None = None
 ) -> AsyncGenerator[tuple[Sessions, ScriptedRunner]]:
     """The sessions of a daemon, and its connected runner `far`. With `before`, the same runner, not connected yet."""
     settings = Settings(data_dir=folder, runner_lease=lease)
-    async with sessions_of(settings, policy=policy or Limits()) as sessions:
+    async with sessions_of(settings, limits=limits or Limits()) as sessions:
         runners = sessions.services.runners.runners
         runner = ScriptedRunner(runners, "" if before else (await runners.keys.create("far")).secret)
         if before:

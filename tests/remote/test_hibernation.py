@@ -32,7 +32,7 @@ async def ended_turn(sessions: Sessions, runner: ScriptedRunner) -> int:
 
 
 async def test_an_idle_agent_is_ended_and_its_conversation_is_over(tmp_path: Path) -> None:
-    async with remote_sessions(tmp_path, policy=IMPATIENT) as (sessions, runner):
+    async with remote_sessions(tmp_path, limits=IMPATIENT) as (sessions, runner):
         epoch = await ended_turn(sessions, runner)
         await runner.command(wire.Close, "one")
         before = (await sessions.get("one")).event_count
@@ -46,7 +46,7 @@ async def test_an_idle_agent_is_ended_and_its_conversation_is_over(tmp_path: Pat
 
 
 async def test_a_change_that_needs_a_restart_ends_the_agent(tmp_path: Path) -> None:
-    async with remote_sessions(tmp_path, policy=Limits(close_limit=LIMIT_SECONDS)) as (sessions, runner):
+    async with remote_sessions(tmp_path, limits=Limits(close_limit=LIMIT_SECONDS)) as (sessions, runner):
         epoch = await ended_turn(sessions, runner)
         with anyio.fail_after(LIMIT_SECONDS):
             async with anyio.create_task_group() as tasks:
@@ -62,7 +62,7 @@ async def test_a_change_that_needs_a_restart_ends_the_agent(tmp_path: Path) -> N
 
 
 async def test_a_close_that_was_lost_with_the_link_is_sent_again(tmp_path: Path) -> None:
-    async with remote_sessions(tmp_path, policy=IMPATIENT) as (sessions, runner):
+    async with remote_sessions(tmp_path, limits=IMPATIENT) as (sessions, runner):
         epoch = await ended_turn(sessions, runner)
         closed = await runner.command(wire.Close, "one")
         runner.disconnect()

@@ -68,8 +68,8 @@ def opened(tmp_path: Path) -> Opened:
     @asynccontextmanager
     async def open_sessions(**limits: float) -> AsyncGenerator[Sessions]:
         settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-        policy = Limits(**({"retry_delay": 0.01, "sweep_every": 0.05} | limits))  # pyright: ignore[reportArgumentType]
-        async with sessions_of(settings, policy=policy) as sessions:
+        chosen = Limits(**({"retry_delay": 0.01, "sweep_every": 0.05} | limits))  # pyright: ignore[reportArgumentType]
+        async with sessions_of(settings, limits=chosen) as sessions:
             yield sessions
 
     return open_sessions

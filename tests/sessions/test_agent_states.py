@@ -25,7 +25,7 @@ def broken_and_mock(tasks: TaskGroup) -> list[Adapter]:
 
 async def test_an_agent_whose_state_fails_does_not_hide_the_others(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "data")
-    async with sessions_of(settings, policy=Limits(), adapters=broken_and_mock) as sessions:
+    async with sessions_of(settings, limits=Limits(), adapters=broken_and_mock) as sessions:
         broken, mock = await sessions.agents.infos()
         assert "nobody thought of this" in (broken.problem or "")
         assert mock.installed

@@ -58,7 +58,7 @@ def opened_at(tmp_path: Path) -> OpenedAt:
     @asynccontextmanager
     async def open_sessions(clock: MovedClock) -> AsyncGenerator[Sessions]:
         settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-        async with sessions_of(settings, policy=Limits(sweep_every=0.02), clock=clock) as sessions:
+        async with sessions_of(settings, limits=Limits(sweep_every=0.02), clock=clock) as sessions:
             yield sessions
 
     return open_sessions

@@ -243,13 +243,13 @@ async def test_checkpoints_of_another_store_are_kept_and_never_used(postgres: Po
     stores = (None, postgres.new_schema())
     talks = list[Talk]()
     for number, store in enumerate(stores):
-        async with sessions_of(Settings(data_dir=tmp_path / "data", store=store), policy=Limits()) as sessions:
+        async with sessions_of(Settings(data_dir=tmp_path / "data", store=store), limits=Limits()) as sessions:
             talks.append(await begun(sessions, tmp_path / f"work{number}"))
             assert (await sessions.checkpoints.all(talks[-1].id)) == []
             await run(talks[-1], "echo one > a.txt")
             await sessions.checkpoints.sweep(sessions._log.session_by_number)
     for talk, store in zip(talks, stores, strict=True):
-        async with sessions_of(Settings(data_dir=tmp_path / "data", store=store), policy=Limits()) as sessions:
+        async with sessions_of(Settings(data_dir=tmp_path / "data", store=store), limits=Limits()) as sessions:
             await sessions.checkpoints.sweep(sessions._log.session_by_number)
             assert len(await sessions.checkpoints.all(talk.id)) == 2
             await sessions.delete(talk.id)

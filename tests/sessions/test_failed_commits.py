@@ -47,7 +47,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyDisk]:
 
 @asynccontextmanager
 async def daemon(folder: Path) -> AsyncGenerator[Sessions]:
-    async with sessions_of(Settings(data_dir=folder / "data", default_agent="mock"), policy=LIMITS) as sessions:
+    async with sessions_of(Settings(data_dir=folder / "data", default_agent="mock"), limits=LIMITS) as sessions:
         yield sessions
 
 

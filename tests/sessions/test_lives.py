@@ -298,7 +298,7 @@ async def test_a_change_that_only_a_restart_applies_restarts_the_idle_agent(
 ) -> None:
     monkeypatch.setattr(mock_adapter, "MockConversation", Unchangeable)
     settings = Settings(data_dir=tmp_path / "data")
-    async with sessions_of(settings, policy=Limits()) as sessions:
+    async with sessions_of(settings, limits=Limits()) as sessions:
         talk = await create(sessions)
         await talk.say("hello")
         await sessions.update(talk.id, UpdateSession(model="mock-large"))

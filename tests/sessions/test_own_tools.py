@@ -35,7 +35,7 @@ async def test_a_call_fails_when_the_daemon_stops() -> None:
             launcher=cast("Launcher", _PARTS),
             tasks=tasks,
             clock=cast("Clock", _PARTS),
-            policy=Limits(),
+            limits=Limits(),
             projections=cast("Projections", SimpleNamespace(run_tool=run_tool)),
         )
         actor = cast("Actor", SimpleNamespace(machine=session.machine, record=session.state.record))

@@ -36,7 +36,7 @@ async def test_only_sessions_in_which_nothing_happens_are_deleted(
         server: PostgresServer = request.getfixturevalue("postgres")
         url = server.new_schema()
     settings = Settings(data_dir=tmp_path / "data", default_agent="mock", store=url)
-    async with sessions_of(settings, policy=Limits(idle_timeout=0.01, sweep_every=0.02)) as sessions:
+    async with sessions_of(settings, limits=Limits(idle_timeout=0.01, sweep_every=0.02)) as sessions:
         ended, asked, running, idle, unused = [await create(sessions) for _ in range(5)]
         await ended.say("hello")
         await sessions.terminate(ended.id)

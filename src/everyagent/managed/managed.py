@@ -87,7 +87,7 @@ class Managed:
             resources=self.resources,
             workspaces=self.workspaces,
             talking=self.talking,
-            beginnings=self.initial_events,
+            initial_events=self.initial_events,
         )
         self.roster = RosterCalls(sessions, creating, self.reports)
         self.deployments = DeploymentStore(

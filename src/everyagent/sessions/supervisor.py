@@ -51,7 +51,7 @@ class Supervisor:
         launcher: Launcher,
         tasks: anyio.abc.TaskGroup,
         clock: Clock,
-        policy: Limits,
+        limits: Limits,
         prices: Prices = UNPRICED,
         projections: Projections | None = None,
         runners: RunnerSessions | None = None,
@@ -62,15 +62,15 @@ class Supervisor:
         self._agents = agents
         self._tasks = tasks
         self._projections = projections
-        self._limits = policy
-        self._running = RunningAgents(policy.max_agents)
-        self._watchdog = Watchdog(policy, self._spawn_in)
+        self._limits = limits
+        self._running = RunningAgents(limits.max_agents)
+        self._watchdog = Watchdog(limits, self._spawn_in)
         self._deadlines = AskDeadlines(clock, self._spawn_in)
         self._context = SessionContext(
             log=log,
             clock=clock,
-            limits=policy,
-            backlog=TotalBacklog(policy),
+            limits=limits,
+            backlog=TotalBacklog(limits),
             counts=Counts(),
             spawn=self._spawn,
             launch_for=launcher.launch_for,

@@ -50,7 +50,7 @@ class SessionMachine(RuleBasedStateMachine):
     slow_prompts: ClassVar[st.SearchStrategy[str]]
     env: ClassVar[dict[str, str]] = {}
     adapters: ClassVar[Callable[[anyio.abc.TaskGroup], Sequence[Adapter]]] = staticmethod(_installed_adapters)
-    policy: ClassVar[Limits] = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    limits: ClassVar[Limits] = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class SessionMachine(RuleBasedStateMachine):
     def _start(self) -> None:
         settings = Settings(data_dir=self._folder / "data", default_agent=self.agent)
         self._manager = self._portal.wrap_async_context_manager(
-            sessions_of(settings, policy=self.policy, adapters=type(self).adapters)
+            sessions_of(settings, limits=self.limits, adapters=type(self).adapters)
         )
         self._sessions: Sessions = self._manager.__enter__()
 

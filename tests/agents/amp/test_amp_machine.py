@@ -30,7 +30,7 @@ class AmpMachine(SessionMachine):
     agent = "amp"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "fail"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    limits = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
 
 @pytest.fixture(autouse=True, scope="module")

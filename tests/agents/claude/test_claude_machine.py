@@ -61,7 +61,7 @@ class ClaudeMachine(SessionMachine):
     agent = "claude"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "ask me", "/cost"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    limits = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
 
 TestClaudeMachine = ClaudeMachine.TestCase

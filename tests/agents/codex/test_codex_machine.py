@@ -32,7 +32,7 @@ class CodexMachine(SessionMachine):
     agent = "codex"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "ask me", "/compact"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    limits = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -31,7 +31,7 @@ class OpencodeMachine(SessionMachine):
     agent = "opencode"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "ask me"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Limits(retry_delay=0.01, interrupt_grace=20, sweep_every=0.05)
+    limits = Limits(retry_delay=0.01, interrupt_grace=20, sweep_every=0.05)
 
 
 @pytest.fixture(autouse=True, scope="module")

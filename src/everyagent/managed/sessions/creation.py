@@ -62,7 +62,7 @@ class SessionCreation:
         resources: ResourceStore,
         workspaces: Workspaces,
         talking: Talking,
-        beginnings: InitialEvents,
+        initial_events: InitialEvents,
     ) -> None:
         self._sessions = sessions
         self._agents = agents
@@ -71,7 +71,7 @@ class SessionCreation:
         self._resources = resources
         self._workspaces = workspaces
         self._talking = talking
-        self._beginnings = beginnings
+        self._initial_events = initial_events
 
     async def create(
         self,
@@ -101,7 +101,7 @@ class SessionCreation:
         await self._talking.check(events)
         staged = bool(events or asked.resources)
         if staged:
-            await self._beginnings.keep(session_id, events)
+            await self._initial_events.keep(session_id, events)
         made: list[ManagedSession] = []
 
         def created(record: SessionRecord) -> Receipt | None:
@@ -127,10 +127,10 @@ class SessionCreation:
             )
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await (self._beginnings.give_up(session_id) if staged else self._workspaces.remove(session_id))
+                await (self._initial_events.give_up(session_id) if staged else self._workspaces.remove(session_id))
             raise
         if staged:
-            await self._beginnings.begin(session_id, events)
+            await self._initial_events.begin(session_id, events)
         return made[0]
 
     async def create_thread(

@@ -9,7 +9,7 @@ from everyagent.model.events import DeltaKind, ItemDelta
 from everyagent.model.ids import derived_id
 from everyagent.model.items import Item, reasoning_of, text_of
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
-from everyagent.sessions.machine import speech
+from everyagent.sessions.machine import message_parts
 
 
 class OpenItem:
@@ -85,7 +85,7 @@ class OpenItem:
         if text_of(final) == text and reasoning_of(final) == reasoning:
             return final
         kept = [part for part in final.content if not isinstance(part, TextPart | ReasoningPart)]
-        name = final.name or speech.name_of("reasoning" if reasoning and not text else "text")
+        name = final.name or message_parts.name_of("reasoning" if reasoning and not text else "text")
         return replace(final, content=[*_streamed(text, reasoning), *kept], name=name)
 
     def ended(self) -> Item:
@@ -94,7 +94,7 @@ class OpenItem:
         return replace(self.item, status="completed", content=content, name=self._name())
 
     def _name(self) -> str | None:
-        return self.item.name or speech.name_of(self.voice or "text")
+        return self.item.name or message_parts.name_of(self.voice or "text")
 
     def rest(self, ended: Item) -> "OpenItem":
         """What follows in the agent's message, as far as the log says. A failed item had grown too long."""

@@ -33,7 +33,7 @@ from everyagent.model.events import (
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.parts import ToolCallPart, ToolResultPart
-from everyagent.sessions.machine import speech
+from everyagent.sessions.machine import message_parts
 from everyagent.sessions.machine.asks import Asks
 from everyagent.sessions.machine.open_item import OpenItem, next_id, starting_content, stub
 
@@ -274,7 +274,7 @@ class Sequencer:
         key = item.item_id
         if key not in self._open and key in self._items:
             return
-        *earlier, last = speech.pieces(item, self._open.get(key))
+        *earlier, last = message_parts.pieces(item, self._open.get(key))
         for piece in earlier:
             yield from self._complete_one(piece, synthetic)
             self._earlier[piece.item_id] = self._items.pop(piece.item_id)
