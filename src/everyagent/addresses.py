@@ -9,12 +9,12 @@ from everyagent.config import Settings, is_loopback
 
 
 def for_nodes(settings: Settings, listener: socket.socket) -> str:
-    """Where other nodes of a cluster reach this one."""
+    """The URL at which other nodes of a cluster reach this one."""
     return settings.node_url or _listening(settings, settings.host, listener)
 
 
 def for_people(settings: Settings, listener: socket.socket) -> str | UnsetType:
-    """Where people reach the daemon, if programs on this machine use another address."""
+    """The URL at which people reach the daemon, if programs on this machine use another one."""
     if settings.public_url:
         return settings.public_url.rstrip("/")
     if settings.tls_cert is None:

@@ -64,7 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     Web pages of `allowed_origin`, several with commas between them, may use the API.
     With `blobs`, large bodies and uploads are in an S3 bucket or a folder, not in the store.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
-    They send each other news over the NATS servers `bus`, several with commas between them, else over the store.
+    They announce commits over the NATS servers `bus`, several with commas between them, else over the store.
     Webhooks may be sent to `webhook_networks`, several with commas between them, besides public addresses; an endpoint
     that failed for `webhook_pause_after` seconds is paused. People reach this daemon at `public_url`, whose path is a
     prefix that requests may have. `X-Forwarded-...` headers count from `trusted_proxy`, networks with commas between

@@ -258,7 +258,7 @@ class BlobsUnavailable(StoreUnavailable): ...
 
 
 class BusUnavailable(Unavailable):
-    """The servers that carry news between nodes cannot be used."""
+    """The NATS servers, over which nodes announce commits, cannot be used."""
 
 
 class OwnedElsewhere(Unavailable, code="owned_elsewhere"): ...

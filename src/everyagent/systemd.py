@@ -1,4 +1,4 @@
-"""Tells systemd when the daemon is ready, stops, and is alive (`Type=notify` and `WatchdogSec` of a unit)."""
+"""Notifies systemd that the daemon is ready, stops, or is alive (`Type=notify` and `WatchdogSec` of a unit)."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ async def feed_watchdog() -> None:
 
 
 def _watchdog_seconds() -> float:
-    """0 if systemd does not expect to hear from this process."""
+    """0 if systemd expects no notifications of this process."""
     if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return 0.0
     text = os.environ.get("WATCHDOG_USEC", "")

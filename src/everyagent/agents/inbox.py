@@ -25,7 +25,7 @@ class Inbox(Generic[S]):
     def __init__(self) -> None:
         self._waiting: list[S | DecodedFrame] = []
         self._bytes = 0
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._roomy = asyncio.Event()
         self._closed = False
 
@@ -36,12 +36,12 @@ class Inbox(Generic[S]):
         self._waiting.append(message)
         if not isinstance(message, DecodedFrame):
             self._bytes += len(message.body)
-        self._news.set()
+        self._changed.set()
 
     async def take(self) -> list[S | DecodedFrame]:
         """All messages that wait; returns empty when the inbox is closed."""
-        await self._news.wait()
-        self._news.clear()
+        await self._changed.wait()
+        self._changed.clear()
         taken, self._waiting, self._bytes = self._waiting, [], 0
         self._roomy.set()
         return taken
@@ -54,5 +54,5 @@ class Inbox(Generic[S]):
     def close(self) -> None:
         """Messages that wait can still be taken."""
         self._closed = True
-        self._news.set()
+        self._changed.set()
         self._roomy.set()

@@ -1,4 +1,4 @@
-"""How the programs of agents log in: the arguments for it, and everyagent's command that gives them."""
+"""The arguments with which the programs of agents log in, and the `everyagent` command that passes them."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""How far an agent's events can be relied on, as `/v1/agents` and the documentation tell it."""
+"""How far an agent's events can be relied on, as `/v1/agents` and the documentation show it."""
 
 from typing import Literal, TypeAlias
 

@@ -166,7 +166,7 @@ def _mcp_programs(launch: Launch, home: Path, guarded: Iterable[Path], may_name:
 
 
 def _git(launch: Launch, guarded: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """What git needs: folders to read, and git folders to change. Links that lead out of a git folder do not count."""
+    """The folders that git reads, and the git folders that it changes, without links that lead out of them."""
     if launch.git is not None:
         return [launch.git.common], [path for path in launch.git.writable if os.path.realpath(path) == str(path)]
     repository = find(launch.directory)

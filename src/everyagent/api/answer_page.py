@@ -46,7 +46,7 @@ _questions = msgspec.json.Decoder(QuestionRequested)
 
 
 def note(title: str, text: str, status: int = 200) -> Response:
-    """A page that only says something."""
+    """A page with a message and no form."""
     return _page(title, f"<h1>{escape(title)}</h1><p>{escape(text)}</p>", status)
 
 

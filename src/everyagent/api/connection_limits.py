@@ -61,7 +61,7 @@ class ConnectionCount:
 
 
 def descriptors_for_clients(limit: int) -> int:
-    """How many of the process's file descriptors connections may use."""
+    """The number of the process's file descriptors that connections may use."""
     if limit == resource.RLIM_INFINITY:
         return 1 << 30
     return max(1, limit - min(512, max(64, limit // 4)))

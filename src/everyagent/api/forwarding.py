@@ -126,7 +126,7 @@ class Forwarder:
             yield Sample("everyagent_node_lease_seconds", "gauge", lease, node.lease_seconds, labels)
             live = "Sessions of a node whose agent is running."
             yield Sample("everyagent_node_live_sessions", "gauge", live, node.live_sessions, labels)
-            lag = "Commits of other nodes that a node found before it was told of them, at its last heartbeat."
+            lag = "Commits of other nodes that a node found before they were announced, at its last heartbeat."
             yield Sample("everyagent_node_lag_commits", "gauge", lag, node.lag, labels)
         bus = self.node.bus()
         labels = {"bus": bus.kind}

@@ -41,4 +41,4 @@ def status(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
         print_table(("NODE", "NAME", "ADDRESS", "VERSION", "LEASE", "LIVE SESSIONS", "LAG"), rows)
         if found.bus is not None:
             state = "connected" if found.bus.connected else "away: new events are read from the store every second"
-            say(f"This node hears of new events by {found.bus.kind} ({state}).")
+            say(f"This node gets new events by {found.bus.kind} ({state}).")

@@ -70,7 +70,7 @@ def request_text(ask: PermissionRequested) -> Text:
 
 
 def always_allows(ask: PermissionRequested) -> str:
-    """What the agent will no longer ask for after `always`, as far as it says so."""
+    """The calls that the agent allows by itself after the reply `always`, if it names them."""
     tool = ask.tool or ask.action
     offered = [words for each in ask.suggestions if (words := _allowed(each, tool))]
     choices = any(isinstance(each, dict) and "kind" in each for each in ask.suggestions)  # the agent's own answers

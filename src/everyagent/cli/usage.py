@@ -35,7 +35,7 @@ def usage(
     Parameters
     ----------
     by
-        What is told apart; repeat it for combinations: day, session, agent, model, workspace, key, directory.
+        A field to group by; repeat it for combinations: day, session, agent, model, workspace, key, directory.
     days
         The last days, with today.
     since

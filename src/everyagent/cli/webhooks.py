@@ -1,4 +1,4 @@
-"""`everyagent webhooks`: tells other servers what happens in sessions."""
+"""`everyagent webhooks`: sends messages about sessions to other servers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar

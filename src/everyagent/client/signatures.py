@@ -6,7 +6,7 @@ from inspect import Parameter, Signature
 
 
 def method_signature(make: Callable[..., object], *, skipped: int) -> Signature:
-    """That of a function without its first parameters, with `self` in front.
+    """The signature of a function without its first parameters, with `self` in front.
 
     What the function returns is the call; the method returns its result.
     """

@@ -112,7 +112,10 @@ class NatsBus:
                     await self._serve(self._client)
             except (OSError, Error, TimeoutError) as error:
                 if not away:
-                    logger.warning("NATS is away: events of other nodes are read from the database", why=_reason(error))
+                    logger.warning(
+                        "NATS cannot be reached, so events are read from the database",
+                        why=_reason(error),
+                    )
                 away = True
             self._client = None
             self._subscriptions.clear()

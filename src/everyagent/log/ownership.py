@@ -30,7 +30,7 @@ class Owner(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """What a heartbeat found. Without `renewed`, this node was removed by another one.
+    """The result of a heartbeat. Without `renewed`, this node was removed by another one.
 
     `removed` are the nodes that it removed; `nodes` are those there are; `now` is the database's clock, in
     microseconds.
@@ -67,5 +67,5 @@ class Membership(Protocol):
         ...
 
     async def without_owner(self, session_ids: Iterable[str]) -> set[str]:
-        """Those of the sessions that no living node owns."""
+        """The sessions among these that no living node owns."""
         ...

@@ -61,7 +61,7 @@ class Signals:
         return session in self._next
 
     def sessions(self) -> list[int]:
-        """Those with a reader that waits."""
+        """The sessions with a reader that waits."""
         return list(self._next)
 
     def fire(self, session: int) -> None:

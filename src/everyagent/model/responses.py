@@ -30,7 +30,7 @@ class Health(Struct, frozen=True, kw_only=True):
 class NodeStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     """`leaseSeconds` were left of its lease when this node last looked; `liveSessions` have a running agent.
 
-    `lag` is the number of commits of other nodes that it found in the store before it was told of them.
+    `lag` is the number of commits of other nodes that it found in the store before they were announced.
     """
 
     node_id: str
@@ -44,7 +44,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class BusStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The link over which a node tells others of its commits. All are counts of messages since its start.
+    """The link over which a node announces its commits. All are counts of messages since its start.
 
     `dropped` could not be sent; `gaps` were found missing, and their events read from the store.
     """

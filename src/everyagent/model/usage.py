@@ -54,7 +54,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UsageSum(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What turns used and cost. `waitedSeconds` is the time in which people were waited for.
+    """The usage and cost of turns. `waitedSeconds` is the time in which people were waited for.
 
     The fields by which it was asked for are set: a `day` in UTC, a `keyId` that is empty for what no key paid, a
     `model` that is empty if none is known. `sessionId` and `directory` are null for all deleted sessions together.

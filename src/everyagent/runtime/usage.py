@@ -113,7 +113,7 @@ def _read(pid: int) -> ProcessUse | None:
 
 
 def _proportional(process: ProcessUse) -> int:
-    """The share of a process in the memory that it uses; all of it if the kernel does not tell."""
+    """The share of a process in the memory that it uses; all of it if the kernel does not know."""
     try:
         with open(f"/proc/{process.pid}/smaps_rollup", "rb", buffering=0) as file:
             for line in file.read().splitlines():

@@ -12,13 +12,14 @@ from typing import TypeAlias, assert_never
 import anyio
 
 from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame
-from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull, StoreUnavailable, Unavailable
+from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull, StoreUnavailable
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, ToolRequested
 from everyagent.sessions.agent_link import AgentCommand, AgentLink, ConversationListener
 from everyagent.sessions.backlog import Backlog
+from everyagent.sessions.commits import commit_failure
 from everyagent.sessions.loading import Past
 from everyagent.sessions.machine import effects, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
@@ -263,7 +264,7 @@ class Actor:
         except asyncio.CancelledError:  # whoever waits goes away, but the commit and its effects do not
             done.add_done_callback(partial(self._committed, decision, self._backlog.add(decision.append)))
             raise
-        if error := _failure(done):
+        if error := commit_failure(done):
             raise error
 
     def _append(self, decision: Decision, append: Append) -> "asyncio.Future[None]":
@@ -273,7 +274,7 @@ class Actor:
 
     def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
         self._backlog.remove(size)
-        if error := _failure(done):
+        if error := commit_failure(done):
             self.lose(error)
         else:
             self._carry_out(decision)
@@ -397,9 +398,3 @@ class Actor:
         if self.machine.state.restart_wanted:
             await self.hibernate(restart=True)
         await self.next_turn()
-
-
-def _failure(done: "asyncio.Future[None]") -> Exception | None:
-    """The reason why a commit is not known to be in the log."""
-    error = Unavailable("The commit was cancelled. Try again.") if done.cancelled() else done.exception()
-    return error if error is None or isinstance(error, Exception) else Unavailable(f"The commit failed: {error!r}")

@@ -14,4 +14,4 @@ def faults_of(session_id: str) -> Generator[None]:
     try:
         yield
     except Exception:
-        logger.exception("a session could not be looked at", session=session_id)
+        logger.exception("the check of a session failed", session=session_id)

@@ -37,7 +37,9 @@ async def past_of(log: Log, record: SessionRecord) -> Past:
     ids = config_of(record).answered
     return Past(
         sequencer,
-        Answered(await _answered(log, record.number, ids.untold), await _answered(log, record.number, ids.granted)),
+        Answered(
+            await _answered(log, record.number, ids.undelivered), await _answered(log, record.number, ids.granted)
+        ),
     )
 
 

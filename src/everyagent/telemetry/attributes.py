@@ -36,7 +36,7 @@ def usage_attributes(usage: Usage | None) -> dict[str, Attribute]:
 
 
 def given(**attributes: Attribute | None) -> dict[str, Attribute]:
-    """Those that are not None, with dots in place of `__`."""
+    """The attributes that are not None, with dots in place of `__`."""
     return {name.replace("__", "."): value for name, value in attributes.items() if value is not None}
 
 

@@ -113,7 +113,7 @@ class TraceCourier:
             await self._keep(FeedPosition(self._log.last_commit, _AFTER_ALL))
 
     async def _keep(self, position: FeedPosition) -> None:
-        """What is exported twice after a crash has the same ids again."""
+        """A span that is exported twice after a crash has the same id both times."""
         if position != self._kept:
             change = Replace(kind=_KIND, id=_ID, version=self._version, body=_encoded(position))
             (record,) = await self._records.write(change)

@@ -42,7 +42,7 @@ class OtlpSender:
         self._answers: list[int] = []
 
     def send(self, spans: Sequence[Span]) -> tuple[Outcome, int | None]:
-        """What became of it, and the status of the collector's answer, if there was one."""
+        """The outcome, and the status of the collector's answer, if there was one."""
         self._answers.clear()
         result = self._exporter.export([self._readable(span) for span in spans])
         status = self._answers[-1] if self._answers else None

@@ -31,7 +31,7 @@ from everyagent.telemetry.span import Attribute, Span, SpanEvent
 
 
 class TracedSession(Struct, frozen=True, kw_only=True):
-    """What every span says of its session. `model` is the one at the beginning of the turn."""
+    """The attributes of a session that each of its spans has. `model` is the one at the beginning of the turn."""
 
     session_id: str
     agent: str
@@ -50,7 +50,7 @@ class _Open(Struct, kw_only=True):
 
 
 class TurnSpans:
-    """`content` adds what was said, and what tools were given and returned."""
+    """`content` adds messages, and the inputs and results of tools."""
 
     def __init__(self, session: TracedSession, *, content: bool) -> None:
         self._session = session

@@ -1,1 +1,1 @@
-"""Webhooks: tells other servers what happens in sessions, in signed HTTP requests made from the log."""
+"""Webhooks: messages about sessions, made from the log, which other servers get as signed HTTP requests."""

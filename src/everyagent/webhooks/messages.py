@@ -66,7 +66,7 @@ class _Facts(Struct, frozen=True):
 
 
 class SessionFacts(Struct, frozen=True, kw_only=True):
-    """What every message says of its session."""
+    """The facts about its session in every message."""
 
     agent: str
     title: str | None

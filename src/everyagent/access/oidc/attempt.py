@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class SignInFailed(Exception):
-    """The message is for the log; the user is told only that the sign-in failed."""
+    """The message is for the log. The user learns only that the sign-in failed."""
 
 
 class SignInAttempt(Struct, frozen=True, kw_only=True):

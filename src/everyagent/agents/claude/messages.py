@@ -42,12 +42,12 @@ _todos = msgspec.json.Decoder(wire.TodoInput)
 
 
 class StreamedMessage:
-    """A message that is being streamed: which block became which part, or which call.
+    """A message that is being streamed: the part or the call that each block became.
 
-    `told`: its item is complete, because a call followed its text. Text after that is another item.
+    `complete`: its item is complete, because a call followed its text. Text after that is another item.
     """
 
-    __slots__ = ("aborted", "block", "calls", "key", "model", "native", "parts", "places", "tokens", "told")
+    __slots__ = ("aborted", "block", "calls", "complete", "key", "model", "native", "parts", "places", "tokens")
 
     def __init__(self, key: str, native: str) -> None:
         self.key = key
@@ -59,11 +59,11 @@ class StreamedMessage:
         self.calls: dict[int, tuple[str, str]] = {}  # key and native id
         self.block = 0
         self.aborted = False
-        self.told = False
+        self.complete = False
 
     def go_on(self, key: str) -> None:
         """Text follows a call: it becomes another item."""
-        self.key, self.told = key, False
+        self.key, self.complete = key, False
         self.parts, self.places = [], {}
 
     def begin(self, index: int) -> int:
@@ -82,7 +82,7 @@ class ClaudeMessages:
     """The messages and calls of one conversation. `keys` are the keys of their items."""
 
     def __init__(self) -> None:
-        self._voices: dict[str | None, StreamedMessage] = {}
+        self._streams: dict[str | None, StreamedMessage] = {}
         self._last: dict[str | None, str] = {}  # the native id of each speaker's last message that was not streamed
         self.keys = ItemKeys()
         self.calls: dict[str, ClaudeCall] = {}
@@ -93,20 +93,20 @@ class ClaudeMessages:
 
     def delta(self, frame: wire.StreamDelta) -> Sequence[Draft] | None:
         """None for an unknown kind of delta."""
-        voice = self._voices.get(frame.parent_tool_use_id)
-        if voice is None:
+        streamed = self._streams.get(frame.parent_tool_use_id)
+        if streamed is None:
             native = frame.api_message_id or "message"
-            voice = self._voices[frame.parent_tool_use_id] = StreamedMessage(self.keys.begin(native), native)
+            streamed = self._streams[frame.parent_tool_use_id] = StreamedMessage(self.keys.begin(native), native)
         delta, index = frame.event.delta, frame.event.index
         match delta.type:
             case "text_delta":
-                key, native, kind, text = voice.key, voice.native, "text", delta.text
-                place = voice.places.get(index)
+                key, native, kind, text = streamed.key, streamed.native, "text", delta.text
+                place = streamed.places.get(index)
             case "thinking_delta":
-                key, native, kind, text = voice.key, voice.native, "reasoning", delta.thinking
-                place = voice.places.get(index)
+                key, native, kind, text = streamed.key, streamed.native, "reasoning", delta.thinking
+                place = streamed.places.get(index)
             case "input_json_delta":
-                key, native = voice.calls.get(index, ("", ""))
+                key, native = streamed.calls.get(index, ("", ""))
                 kind, text, place = "tool_input", delta.partial_json, 0
             case "signature_delta" | "citations_delta" | "connector_text_delta":
                 return ()
@@ -115,7 +115,7 @@ class ClaudeMessages:
         if not text or not key:
             return ()
         if place is None:
-            place = voice.begin(index)
+            place = streamed.begin(index)
         return (ItemDelta(item_id=key, native_item_id=native, delta=text, content_index=place, kind=kind),)
 
     def event(self, frame: wire.StreamEvent) -> Sequence[Draft] | None:
@@ -125,63 +125,65 @@ class ClaudeMessages:
             case "message_start":
                 cut = self._end(speaker, _CUT)
                 native = event.message.id if event.message else frame.api_message_id or frame.uuid
-                voice = self._voices[speaker] = StreamedMessage(self.keys.begin(native), native)
+                streamed = self._streams[speaker] = StreamedMessage(self.keys.begin(native), native)
                 if event.message:
-                    voice.model, voice.tokens = event.message.model, event.message.usage
-                item = items.message(voice.key, native=native, subagent=self._task(speaker))
+                    streamed.model, streamed.tokens = event.message.model, event.message.usage
+                item = items.message(streamed.key, native=native, subagent=self._task(speaker))
                 return (*cut, ItemStarted(item=item))
             case "content_block_start":
                 return self._block_start(speaker, event)
             case "message_delta":
-                if (voice := self._voices.get(speaker)) and event.usage:
-                    voice.tokens = event.usage
+                if (streamed := self._streams.get(speaker)) and event.usage:
+                    streamed.tokens = event.usage
                 return ()
             case "message_stop":
-                voice = self._voices.get(speaker)
-                return (*self._end(speaker, None), *_responded(voice, self._task(speaker)))
+                streamed = self._streams.get(speaker)
+                return (*self._end(speaker, None), *_responded(streamed, self._task(speaker)))
             case "content_block_stop" | "ping" | "error":
                 return ()
             case _:
                 return None
 
     def _block_start(self, speaker: str | None, event: wire.StreamBody) -> Sequence[Draft]:
-        voice, block = self._voices.get(speaker), event.content_block
-        if voice is None or block is None:
+        streamed, block = self._streams.get(speaker), event.content_block
+        if streamed is None or block is None:
             return ()
         task = self._task(speaker)
         if not block.type.endswith("tool_use"):
             if _is_unknown(block):
                 return ()
             again: Sequence[Draft] = ()
-            if voice.told:
-                voice.go_on(self.keys.begin(voice.native))
-                again = (ItemStarted(item=items.message(voice.key, native=voice.native, subagent=task)),)
-            voice.begin(event.index)
+            if streamed.complete:
+                streamed.go_on(self.keys.begin(streamed.native))
+                again = (ItemStarted(item=items.message(streamed.key, native=streamed.native, subagent=task)),)
+            streamed.begin(event.index)
             return again
-        voice.block = event.index
+        streamed.block = event.index
         key = self.keys.begin(block.id)
-        voice.calls[event.index] = key, block.id
-        call = ItemStarted(item=_called(key, block, "", voice.key, task, "in_progress"))
-        return (*self._tell(voice, task), call)
+        streamed.calls[event.index] = key, block.id
+        call = ItemStarted(item=_called(key, block, "", streamed.key, task, "in_progress"))
+        return (*self._complete(streamed, task), call)
 
-    def _tell(self, voice: StreamedMessage, task: str | None) -> Sequence[Draft]:
+    def _complete(self, streamed: StreamedMessage, task: str | None) -> Sequence[Draft]:
         """Completes the text before a call, so that it comes first."""
-        if voice.told or not voice.parts or None in voice.parts:
+        if streamed.complete or not streamed.parts or None in streamed.parts:
             return ()
-        voice.told = True
-        item = items.message(voice.key, native=voice.native, subagent=task, content=voice.content(), status="completed")
+        streamed.complete = True
+        item = items.message(
+            streamed.key, native=streamed.native, subagent=task, content=streamed.content(), status="completed"
+        )
         return (ItemCompleted(item=item),)
 
     def _end(self, speaker: str | None, why: str | None) -> Sequence[Draft]:
-        voice = self._voices.pop(speaker, None)
-        if voice is None or voice.told:
+        streamed = self._streams.pop(speaker, None)
+        if streamed is None or streamed.complete:
             return ()
-        why = _INTERRUPTED if voice.aborted else why
+        why = _INTERRUPTED if streamed.aborted else why
         item = items.message(
-            voice.key,
-            native=voice.native,
+            streamed.key,
+            native=streamed.native,
             subagent=self._task(speaker),
-            content=voice.content(),
+            content=streamed.content(),
             status="failed" if why else "completed",
             error=why,
         )
@@ -189,7 +191,7 @@ class ClaudeMessages:
 
     def end_all(self) -> Sequence[Draft]:
         """Ends all open messages at the end of the turn."""
-        drafts = [draft for speaker in list(self._voices) for draft in self._end(speaker, _CUT)]
+        drafts = [draft for speaker in list(self._streams) for draft in self._end(speaker, _CUT)]
         self.keys.end_turn()
         self._last.clear()
         return drafts
@@ -218,18 +220,18 @@ class ClaudeMessages:
         return drafts
 
     def _blocks(self, frame: wire.ClaudeAssistant, blocks: Sequence[wire.ClaudeBlock]) -> Sequence[Draft]:
-        voice = self._voices.get(frame.parent_tool_use_id)
-        if voice is not None and voice.native == frame.message.id:
-            voice.aborted = voice.aborted or frame.aborted
-            return [draft for block in blocks for draft in self._block(voice, block, frame.parent_tool_use_id)]
+        streamed = self._streams.get(frame.parent_tool_use_id)
+        if streamed is not None and streamed.native == frame.message.id:
+            streamed.aborted = streamed.aborted or frame.aborted
+            return [draft for block in blocks for draft in self._block(streamed, block, frame.parent_tool_use_id)]
         return self._unstreamed(frame, blocks)
 
-    def _block(self, voice: StreamedMessage, block: wire.ClaudeBlock, speaker: str | None) -> Sequence[Draft]:
+    def _block(self, streamed: StreamedMessage, block: wire.ClaudeBlock, speaker: str | None) -> Sequence[Draft]:
         if block.type.endswith("tool_use"):
-            return self._call(block, voice.key, speaker)
+            return self._call(block, streamed.key, speaker)
         if block.type.endswith("tool_result"):
             return self.returned(block, NOTHING, speaker)
-        voice.parts[voice.begin(voice.block)] = _part(block)
+        streamed.parts[streamed.begin(streamed.block)] = _part(block)
         return ()
 
     def _unstreamed(self, frame: wire.ClaudeAssistant, blocks: Sequence[wire.ClaudeBlock]) -> Sequence[Draft]:
@@ -291,10 +293,10 @@ class ClaudeMessages:
                 return ()
 
 
-def _responded(voice: StreamedMessage | None, task: str | None) -> Sequence[Draft]:
-    if voice is None or voice.tokens is None:
+def _responded(streamed: StreamedMessage | None, task: str | None) -> Sequence[Draft]:
+    if streamed is None or streamed.tokens is None:
         return ()
-    return (ModelResponded(usage=used(voice.tokens), model=voice.model, subagent=task),)
+    return (ModelResponded(usage=used(streamed.tokens), model=streamed.model, subagent=task),)
 
 
 def _called(

@@ -13,7 +13,7 @@ routes = Routes("sessions")
 
 
 class UsageParameters(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`by` has the fields that are told apart, with commas between them: `by=day,model`.
+    """`by` has the fields to group by, with commas between them: `by=day,model`.
 
     `since` (inclusive) and `until` (exclusive) are days in UTC. The others limit what is counted.
     """

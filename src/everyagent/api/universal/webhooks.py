@@ -1,4 +1,4 @@
-"""Routes of webhooks: endpoints on other servers that are told what happens in sessions."""
+"""Routes of webhooks: endpoints on other servers that get messages about sessions."""
 
 from typing import TYPE_CHECKING
 

@@ -24,7 +24,7 @@ class Changes(TypedDict, total=False):
 
 
 class Choices(Struct, frozen=True):
-    """What the session's agent offers."""
+    """The models and modes that the session's agent offers."""
 
     modes: ModeList
     models: ModelList

@@ -21,7 +21,7 @@ def usage(
     directory: str | None = None,
     limit: int | None = None,
 ) -> ApiCall[UsageReport]:
-    """Tokens, cost, turns and the time in which people were waited for, told apart by the fields `by`.
+    """Tokens, cost, turns and the time in which people were waited for, grouped by the fields `by`.
 
     `since` (inclusive) and `until` (exclusive) are days in UTC, like `2030-01-31`.
     """

@@ -86,7 +86,7 @@ class _Copy:
         return len(digests)
 
     def _copy_sessions(self) -> tuple[int, int]:
-        """How many sessions there are, and how many events they have."""
+        """The number of sessions, and of their events."""
         total, done, events, after = self._source.count(), 0, 0, 0
         seen: set[int] = set()
         while page := self._source.page(RowRange(SESSIONS, after, END_OF_KEYS), PAGE_ROWS):

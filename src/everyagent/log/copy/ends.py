@@ -24,7 +24,7 @@ class CopyFailed(EveryagentError, code="copy_failed"): ...
 
 
 class End(ABC):
-    """`name` is for people; `identity` tells it from every other log."""
+    """`name` is for people; `identity` differs from that of every other log."""
 
     name: str
     identity: str

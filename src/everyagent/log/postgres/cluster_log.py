@@ -21,7 +21,7 @@ from everyagent.model.responses import BusStatus
 
 
 class ClusterLog(PostgresLog):
-    """A `PostgresLog` that shares its database. `news` are called with what other nodes announce.
+    """A `PostgresLog` that shares its database. `news` are called with the announcements of other nodes.
 
     A session changes its owner only when the old one releases it, or is not in the table of nodes any more, so `owned`
     is right until `disown`.

@@ -42,7 +42,7 @@ def read_page(connection: Connection, blobs: BlobReader, span: EventRange, shape
 
 
 def _match(pattern: str) -> str:
-    """How a body in lower case is matched; empty if it is not."""
+    """The condition that a body in lower case must meet; empty for none."""
     if not pattern:
         return ""
     return "strpos({}, {}) > 0" if pattern.isascii() else "{} ~ {}"

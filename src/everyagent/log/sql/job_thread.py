@@ -100,7 +100,7 @@ class JobThread(ABC):
 
 
 def outcomes_of(jobs: Sequence[Job], group: Group) -> list[tuple[asyncio.Future[object], object]]:
-    """What each job did in the group's transaction. A refusal fails only its job; anything else is raised."""
+    """The result of each job in the group's transaction. A refusal fails only its job; anything else is raised."""
     outcomes: list[tuple[asyncio.Future[object], object]] = []
     for job in jobs:
         try:

@@ -83,7 +83,7 @@ class _Running:
     def begin(self, connection: Connection) -> None:
         with self._lock:
             if self.interrupted:
-                raise Unavailable("Nobody waits for this read any more.")
+                raise Unavailable("The caller of this read has gone.")
             self._connection = connection
 
     def end(self) -> None:

@@ -78,7 +78,7 @@ class Writer(JobThread):
         return [job for job in arrived if job.patient or job.session not in sessions]
 
     def _commit(self, jobs: list[Job]) -> list[Job]:
-        """Those that are held wait for room on the disk."""
+        """Jobs that are held wait for room on the disk."""
         if not jobs and not self.full:
             return []
         if lost := self._lost():
@@ -181,7 +181,7 @@ class Writer(JobThread):
         return apsw.SQLITE_OK
 
     def _tidy(self, *, idle: bool) -> None:
-        """What fails is tried again, after a pause."""
+        """A step that fails is tried again, after a pause."""
         if not self._checkpointer.working and self._checkpointer.worthwhile(self._wal_pages):
             if self._wal_pages >= LARGE_PAGES:
                 self._checkpointer.move(self._connection)

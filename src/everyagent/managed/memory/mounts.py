@@ -25,22 +25,22 @@ KIND = "session_memory"
 OPEN_KIND = "open_session_memory"
 _MOST = 10_000
 _PROBLEMS = 20
-_MOST_NEWS = 2 * _PROBLEMS
+_MOST_NEW = 2 * _PROBLEMS
 logger = get_logger(__name__)
 
 
 class MountBody(msgspec.Struct, frozen=True, kw_only=True):
     """`files` is the last common state of the folder and the store.
 
-    `told` has the problems that the session has reported; `untold` those found while it could not report any.
+    `reported` has the problems that the session has reported; `unreported` those found while it could not report any.
     """
 
     name: str
     mount_path: str
     read_only: bool
     files: dict[str, Seen] = {}
-    told: list[str] = []
-    untold: list[str] = []
+    reported: list[str] = msgspec.field(default_factory=list, name="told")
+    unreported: list[str] = msgspec.field(default_factory=list, name="untold")
 
 
 def mounted(session_id: str, resource: MemoryStoreResource) -> Insert:
@@ -182,10 +182,10 @@ class Mounts:
         if len(problems) > _PROBLEMS:
             more = f"the memory store {body.name!r}: {len(problems) - _PROBLEMS} more like these"
             problems = [*problems[:_PROBLEMS], more]
-        news = [*dict.fromkeys(each for each in (*body.untold, *problems) if each not in body.told)][:_MOST_NEWS]
-        told, untold = (problems, []) if report else (body.told, news)
-        await self._keep(record, body, replace(body, files=files, told=told, untold=untold))
-        return news if report else []
+        new = [*dict.fromkeys(each for each in (*body.unreported, *problems) if each not in body.reported)][:_MOST_NEW]
+        reported, unreported = (problems, []) if report else (body.reported, new)
+        await self._keep(record, body, replace(body, files=files, reported=reported, unreported=unreported))
+        return new if report else []
 
     async def _keep(self, record: Record, old: MountBody, new: MountBody) -> None:
         """If this fails, the next synchronization has more to compare, and nothing is lost."""

@@ -61,7 +61,7 @@ class WorkerKey(msgspec.Struct, frozen=True, kw_only=True, tag="environment_key"
 
 
 class EnvironmentSessions(Protocol):
-    """What an environment's key needs to know of its sessions."""
+    """The facts about sessions by which an environment's key is checked."""
 
     async def environment_of(self, session_id: str) -> str | None: ...
 

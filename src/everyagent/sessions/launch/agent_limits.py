@@ -8,7 +8,7 @@ FIELD = "limits"
 
 
 def permitted(asked: AgentLimits, most: AgentLimits) -> AgentLimits:
-    """What a session asks for. Raises `UnsupportedChoice` if that is above the server's limit."""
+    """The limits that a session asks for. Raises `UnsupportedChoice` if that is above the server's limit."""
     for name in AgentLimits.__struct_fields__:
         wanted, limit = getattr(asked, name), getattr(most, name)
         if wanted is not None and limit is not None and wanted > limit:

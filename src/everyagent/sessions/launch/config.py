@@ -1,7 +1,7 @@
 """The configuration of a session beyond its row, as JSON that the log does not read."""
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from everyagent.git.worktree import Worktree
 from everyagent.log.log import SessionRecord
@@ -18,7 +18,7 @@ from everyagent.model.tools import CustomTool, McpServer
 class AnsweredIds(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Asks that a client answered when their agent had ended with its daemon. `sessions/machine/parked.py` has more."""
 
-    untold: list[str] = []
+    undelivered: list[str] = field(default_factory=list, name="untold")
     granted: list[str] = []
 
 

@@ -32,7 +32,7 @@ def answer(
         if not len(asks):
             set_status(state, "running" if state.turn else "idle", decision)
         return None
-    _keep(state, answered if len(asks) else answered.told(), decision)
+    _keep(state, answered if len(asks) else answered.delivered(), decision)
     return None if len(asks) else answered.resumption()
 
 

@@ -8,7 +8,7 @@ from everyagent.sessions.machine.sequencer import Emission, Sequencer
 
 
 def how(death: Death) -> str:
-    """One sentence that says how the agent died."""
+    """One sentence about the way in which the agent died."""
     if death.message:
         return death.message if death.message.endswith((".", "!", "?")) else f"{death.message}."
     if death.signal:

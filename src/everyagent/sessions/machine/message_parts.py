@@ -18,11 +18,11 @@ class Streamed(Protocol):
     """An open message: the number of its runs before this one, and the kind of its deltas."""
 
     before: int
-    voice: DeltaKind | None
+    delta_kind: DeltaKind | None
 
 
-def name_of(voice: DeltaKind) -> str | None:
-    return REASONING if voice == "reasoning" else None
+def name_of(delta_kind: DeltaKind) -> str | None:
+    return REASONING if delta_kind == "reasoning" else None
 
 
 def pieces(item: Item, streamed: Streamed | None) -> list[Item]:
@@ -32,11 +32,11 @@ def pieces(item: Item, streamed: Streamed | None) -> list[Item]:
     """
     if item.kind != "message" or item.role != "assistant":
         return [item]
-    before, voice = (streamed.before, streamed.voice) if streamed else (0, None)
+    before, delta_kind = (streamed.before, streamed.delta_kind) if streamed else (0, None)
     left = _runs(item.content)[before:]
     late: list[Item] = []
-    if voice and left and _voice_of(left[0]) != voice:
-        if voice == "text":
+    if delta_kind and left and _kind_of(left[0]) != delta_kind:
+        if delta_kind == "text":
             late = [replace(_piece(item, left.pop(0)), item_id=f"reasoning of {item.item_id}")]
         else:  # The agent left out what it had streamed.
             left.insert(0, [])
@@ -46,7 +46,7 @@ def pieces(item: Item, streamed: Streamed | None) -> list[Item]:
 
 
 def _piece(message: Item, run: list[ContentPart]) -> Item:
-    name = message.name or name_of(_voice_of(run))
+    name = message.name or name_of(_kind_of(run))
     return replace(message, content=run, name=name, status="completed", error=None)
 
 
@@ -55,5 +55,5 @@ def _runs(content: Sequence[ContentPart]) -> list[list[ContentPart]]:
     return [list(run) for _, run in groupby(content, key=lambda part: isinstance(part, ReasoningPart))]
 
 
-def _voice_of(run: Sequence[ContentPart]) -> DeltaKind:
+def _kind_of(run: Sequence[ContentPart]) -> DeltaKind:
     return "reasoning" if run and isinstance(run[0], ReasoningPart) else "text"

@@ -113,7 +113,7 @@ def marked_instructions(text: str) -> str:
 
 
 def topic_of(entries: Sequence[InputMessage]) -> str:
-    """What a session is called by its first messages: their beginning, on one line. Empty if they have no text."""
+    """The beginning of the first messages, on one line, for a session without a title. Empty if they have no text."""
     said = (entry.message.message for entry in entries if entry.role == "user")
     begun = " ".join(text[: 10 * TOPIC_CHARS] for text in said)
     text = " ".join("".join(each if each.isprintable() else " " for each in begun).split())

@@ -13,13 +13,13 @@ from everyagent.sessions.machine import message_parts
 
 
 class OpenItem:
-    """`voice` is the kind of its latest delta.
+    """`delta_kind` is the kind of its latest delta.
 
     A message of reasoning and text goes on as another item: `before` is the number of its items before this one, `root`
     is the id of the first of them, and `shift` is the index of this item's first part in the agent's message.
     """
 
-    __slots__ = ("_grown", "_last", "before", "chars", "item", "root", "shift", "voice")
+    __slots__ = ("_grown", "_last", "before", "chars", "delta_kind", "item", "root", "shift")
 
     def __init__(self, item: Item, *, root: str | None = None, before: int = 0, shift: int = 0) -> None:
         self.item = item
@@ -27,7 +27,7 @@ class OpenItem:
         self.before = before
         self.shift = shift
         self.chars = 0
-        self.voice: DeltaKind | None = None
+        self.delta_kind: DeltaKind | None = None
         self._grown: dict[tuple[int, DeltaKind], list[str]] = {}
         self._last: tuple[tuple[int, DeltaKind], list[str]] | None = None
 
@@ -36,7 +36,7 @@ class OpenItem:
         last = self._last
         if last is None or last[0] != place:
             last = self._last = (place, self._grown.setdefault(place, []))
-            self.voice = delta.kind
+            self.delta_kind = delta.kind
         last[1].append(delta.delta)
         self.chars += len(delta.delta)
 
@@ -94,10 +94,10 @@ class OpenItem:
         return replace(self.item, status="completed", content=content, name=self._name())
 
     def _name(self) -> str | None:
-        return self.item.name or message_parts.name_of(self.voice or "text")
+        return self.item.name or message_parts.name_of(self.delta_kind or "text")
 
     def rest(self, ended: Item) -> "OpenItem":
-        """What follows in the agent's message, as far as the log says. A failed item had grown too long."""
+        """The next item of the agent's message, from the log. A failed item had grown too long."""
         parts = self._last[0][0] + 1 if self._last else 0
         if ended.status == "failed":
             return OpenItem(ended, root=self.root, before=self.before, shift=self.shift)

@@ -26,20 +26,20 @@ class AnsweredAsk(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """Answers to parked asks. `untold`: the agent does not have them yet, because other asks are still open.
+    """Answers to parked asks. `undelivered`: the agent does not have them yet, because other asks are still open.
 
     `granted`: the turn that was begun with these answers may make the same calls without asking.
     """
 
-    untold: tuple[AnsweredAsk, ...] = ()
+    undelivered: tuple[AnsweredAsk, ...] = ()
     granted: tuple[AnsweredAsk, ...] = ()
 
     def add(self, request: Request, answer: Answer) -> "Answered":
         answered = AnsweredAsk(request, answer)
         allowed = isinstance(answer, PermissionAnswer) and answer.reply != "reject"
-        return Answered((*self.untold, answered), (*self.granted, answered) if allowed else self.granted)
+        return Answered((*self.undelivered, answered), (*self.granted, answered) if allowed else self.granted)
 
-    def told(self) -> "Answered":
+    def delivered(self) -> "Answered":
         return Answered(granted=self.granted)
 
     def grant_for(self, request: Request) -> Answer | None:
@@ -51,15 +51,15 @@ class Answered(NamedTuple):
 
     def resumption(self) -> InputMessage:
         """The message that gives the agent all answers."""
-        notes = "\n\n".join(_note(request, answer) for request, answer in self.untold)
-        images = [image for _, answer in self.untold if isinstance(answer, ToolAnswer) for image in answer.images]
+        notes = "\n\n".join(_note(request, answer) for request, answer in self.undelivered)
+        images = [image for _, answer in self.undelivered if isinstance(answer, ToolAnswer) for image in answer.images]
         attachments = [Attachment(data=image.data, mime=image.mime) for image in images]
         message = SendMessage(message=_RESUMED + notes, attachments=attachments)
         return InputMessage(item_id=new_id("itm_"), message=message, name=RESUMPTION)
 
     def stored_in(self, record: SessionRecord) -> bytes:
         """The configuration of a session that keeps these answers."""
-        ids = AnsweredIds(untold=_ids(self.untold), granted=_ids(self.granted))
+        ids = AnsweredIds(undelivered=_ids(self.undelivered), granted=_ids(self.granted))
         return msgspec.json.encode(replace(config_of(record), answered=ids))
 
 

@@ -227,7 +227,7 @@ class Sequencer:
     def grown(self, delta: ItemDelta) -> ItemDelta | None:
         """The delta with its item's universal id; None if its item is not open, or cannot grow any more."""
         opened = self._open.get(delta.item_id)
-        if opened is None or opened.chars > MAX_ITEM_CHARS or opened.voice not in (None, delta.kind):
+        if opened is None or opened.chars > MAX_ITEM_CHARS or opened.delta_kind not in (None, delta.kind):
             return None
         opened.grow(delta)
         return ItemDelta(
@@ -252,7 +252,7 @@ class Sequencer:
             before = [*self._fail(key, "This item grew beyond 64 MiB; it goes on in the next one.")]
             before += self._go_on(key, opened, opened.before, opened.shift)
         elif opened.item.kind != "message":
-            opened.voice, before = delta.kind, []
+            opened.delta_kind, before = delta.kind, []
         else:
             del self._open[key]
             before = [Emission(ItemCompleted(item=opened.ended()), True)]

@@ -27,7 +27,7 @@ class _OpenText:
 
 
 class SessionMask:
-    """`masker` is what the transactions of the session use. Deltas are held back as `MaskedStream` says."""
+    """`masker` is that of the transactions of the session. Deltas are held back as in `MaskedStream`."""
 
     __slots__ = ("_beginnings", "_texts", "masker")
 

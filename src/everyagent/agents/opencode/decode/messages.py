@@ -49,13 +49,13 @@ class OpenMessageItem:
     """A message of the model, as the item `key`, until it is complete.
 
     `stepped`: the model's step has ended; its usage is in `responses`. `over`: OpenCode has ended the message,
-    with `failure` if it failed. `told`: the item is complete, because a call followed its text; text after that is
+    with `failure` if it failed. `complete`: the item is complete, because a call followed its text; text after that is
     another item.
     """
 
     __slots__ = (
         *("failure", "key", "message", "model", "name", "over", "pieces", "responses", "session", "stepped"),
-        *("subagent", "told"),
+        *("subagent", "complete"),
     )
 
     def __init__(self, key: str, message: str, session: str, subagent: str | None, name: str | None) -> None:
@@ -70,11 +70,11 @@ class OpenMessageItem:
         self.stepped = False
         self.over = False
         self.failure: str | None = None
-        self.told = False
+        self.complete = False
 
     def go_on(self, key: str, pieces: list[MessagePart]) -> None:
         """Text follows a call: it becomes another item."""
-        self.key, self.told, self.pieces = key, False, pieces
+        self.key, self.complete, self.pieces = key, False, pieces
         for piece in pieces:
             piece.item, piece.index, piece.start = key, 0, piece.length
 
@@ -139,7 +139,7 @@ class SessionMessages:
 
     def _complete(self, item: OpenMessageItem) -> Iterator[Draft]:
         self._end(item.message)
-        if not item.told:
+        if not item.complete:
             yield ItemCompleted(item=item.ended(item.failure))
         yield from item.responses
 
@@ -209,8 +209,8 @@ class SessionMessages:
 
     def _tell(self, item: OpenMessageItem) -> Iterator[Draft]:
         """Completes the text before a call, so that it comes first. OpenCode may end its part much later."""
-        if not item.told and item.pieces and all(piece.text is not None or piece.is_whole for piece in item.pieces):
-            item.told = True
+        if not item.complete and item.pieces and all(piece.text is not None or piece.is_whole for piece in item.pieces):
+            item.complete = True
             yield ItemCompleted(item=item.ended(None))
 
     def step_finished(self, part: OpencodePart) -> Iterator[Draft]:
@@ -260,7 +260,7 @@ class SessionMessages:
     def _resume(self, piece: MessagePart) -> None:
         """A part grows after its item was completed."""
         item = self._items.get(piece.message)
-        if item and item.told and piece in item.pieces:
+        if item and item.complete and piece in item.pieces:
             self._restarts += 1
             item.go_on(f"{item.message} {self._restarts}", [piece])
 
@@ -282,7 +282,7 @@ class SessionMessages:
     def _piece(self, part: OpencodePart, item: OpenMessageItem) -> MessagePart:
         piece = self._pieces.get(part.id)
         if piece is None:
-            if item.told:
+            if item.complete:
                 self._restarts += 1
                 item.go_on(f"{item.message} {self._restarts}", [])
             kind: DeltaKind = "reasoning" if part.type == "reasoning" else "text"
@@ -295,7 +295,7 @@ class SessionMessages:
     def starts_over(self, session: str, why: str) -> Iterator[Draft]:
         """The model's stream was cut: the model repeats its text, in the same message."""
         for item in [each for each in self._items.values() if each.session == session]:
-            if item.told or not any(piece.length for piece in item.pieces):
+            if item.complete or not any(piece.length for piece in item.pieces):
                 continue
             self._restarts += 1
             self._end(item.message)
@@ -317,7 +317,7 @@ class SessionMessages:
                 yield from self._complete(item)
             else:
                 self._end(item.message)
-                if not item.told:
+                if not item.complete:
                     yield Synthetic(ItemCompleted(item=item.ended(why)))
                 yield from item.responses
 

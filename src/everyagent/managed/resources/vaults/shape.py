@@ -142,7 +142,7 @@ class CredentialUpdate(Struct, frozen=True, kw_only=True):
 
 
 class EndpointAuth(Struct, frozen=True, kw_only=True):
-    """How the client authenticates to the token endpoint."""
+    """The way in which the client authenticates to the token endpoint."""
 
     type: str
 

@@ -17,7 +17,7 @@ class Places:
         self._places.setdefault(key, None)
 
     def fill(self, key: str, entries: Iterable[AnyEntry]) -> None:
-        """What began under this key is complete. If it began nowhere, it is last."""
+        """Complete the entry that began under this key. Without a beginning, it comes last."""
         self._places[key] = list(entries)
 
     def add(self, entries: Iterable[AnyEntry]) -> None:
