@@ -7,6 +7,8 @@ import { href } from "../state/route";
 export function Home() {
   const some = sessions.value.size > 0;
   const installed = agents.value?.filter((agent) => agent.installed) ?? [];
+  const ready = installed.filter((agent) => agent.credentialsAvailable);
+  const loggedOut = installed.filter((agent) => !agent.credentialsAvailable);
   if (!loaded.value) return <div class="empty" aria-busy="true" />;
   return (
     <div class="empty">
@@ -35,10 +37,21 @@ export function Home() {
       )}
       {agents.value && (
         <p class="muted">
-          {installed.length ? `Ready: ${installed.map((agent) => agent.title).join(", ")}. ` : "No agent is installed. "}
+          {!installed.length && "No agent is installed. "}
+          {ready.length > 0 && `Ready: ${ready.map((agent) => agent.title).join(", ")}. `}
           <a href={href({ view: "agents" })}>Agents</a> · press <kbd>?</kbd> for all keys
         </p>
       )}
+      {loggedOut.map((agent) => (
+        <p key={agent.id} class="muted">
+          Log in: {agent.title}
+          {agent.loginCommand && (
+            <>
+              {" "}with <code>{agent.loginCommand}</code>
+            </>
+          )}
+        </p>
+      ))}
     </div>
   );
 }

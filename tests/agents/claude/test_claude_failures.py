@@ -38,7 +38,8 @@ def test_a_missing_login_is_an_auth_error_with_a_remedy(session: ClaudeSession) 
     assert session.create(env={"ANTHROPIC_API_KEY": ""}).turn("Hello").stop_reason == "error"
     error = session.all(Error)[-1]
     assert error.code == "auth"
-    assert "/login" in error.message
+    assert "everyagent agents login claude" in error.message
+    assert not [each for each in session.all(Error) if each.retry]
 
 
 def test_an_unknown_model_is_a_model_not_found_error(session: ClaudeSession) -> None:

@@ -41,6 +41,23 @@ def test_a_failure_that_stays_ends_the_turn_once_with_its_code(
     assert session.replies() == ["Better."]
 
 
+LOGGED_OUT = {
+    "no provider": ({"enabled_providers": ["anthropic"]}, "auth"),
+    "model of a provider": ({"model": "anthropic/claude-sonnet-4-5"}, "model_not_found"),
+}
+
+
+@pytest.mark.parametrize(("settings", "code"), LOGGED_OUT.values(), ids=LOGGED_OUT)
+def test_a_missing_login_ends_the_turn_without_retries_and_names_the_command(
+    alone: OpencodeSession, settings: dict[str, object], code: str
+) -> None:
+    alone.create(env={"OPENCODE_CONFIG_CONTENT": msgspec.json.encode(settings).decode()})
+    assert alone.turn("Hello").stop_reason == "error"
+    (error,) = alone.errors()
+    assert (error.code, error.retry) == (code, None)
+    assert "everyagent agents login opencode" in error.message
+
+
 def test_a_retry_is_reported_and_the_turn_goes_on(session: OpencodeSession) -> None:
     session.model.script.add(fail(500, "server_error", times=2, headers=SOON), say("Better."))
     assert session.create().turn("Hello").stop_reason == "end_turn"

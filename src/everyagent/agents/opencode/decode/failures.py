@@ -29,8 +29,10 @@ _BY_WORDS: dict[str, ErrorCode] = {
     "timed out": "timeout",
     "timeout": "timeout",
     "connection": "network",
+    "typo in the url": "network",
     "unable to connect": "network",
     "api key": "auth",
+    "no providers are available": "auth",
 }
 _STOPS: dict[str, StopReason] = {"MessageOutputLengthError": "max_tokens", "ContentFilterError": "refusal"}
 
@@ -44,9 +46,11 @@ def message(failure: OpencodeFailure) -> str:
 def error(failure: OpencodeFailure) -> Error:
     code = _code(failure)
     words = message(failure)
-    return Error(
-        message=f"{words.rstrip('.')}. {REMEDY}" if code == "auth" else words, code=code, details=_details(failure)
-    )
+    if code == "auth":
+        words = f"{words.rstrip('.')}. {REMEDY}"
+    elif code == "model_not_found":
+        words = f"{words.rstrip('.?')}. OpenCode knows only models of providers that it has a login for. {REMEDY}"
+    return Error(message=words, code=code, details=_details(failure))
 
 
 def retrying(status: SessionStatus, delay_ms: int) -> Error:
