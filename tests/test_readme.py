@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from everyagent.agents.amp import program as amp
+from everyagent.agents.claude import program as claude
+from everyagent.agents.codex import program as codex
+from everyagent.agents.opencode import program as opencode
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
 ROOT = Path(__file__).parents[1]
+PROGRAMS = {"claude": claude, "codex": codex, "opencode": opencode, "amp": amp}
 README = (ROOT / "README.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -98,6 +103,36 @@ def test_the_python_example_works(tmp_path: Path, environment: dict[str, str]) -
     )
     assert done.returncode == 0, done.stderr
     assert "turn.ended" in done.stdout
+
+
+def test_every_block_is_run_by_a_test_or_is_a_target_of_the_makefile() -> None:
+    tried = ("curl", "run mock", "keys create", "agents install", "ANTHROPIC_BASE_URL", 'export PATH="$PWD/.venv/bin:')
+    for block in SHELL:
+        assert sum(words in block for words in tried) == 1 or all(
+            line.startswith("make ") for line in block.splitlines()
+        )
+
+
+def test_the_lines_for_a_team_work(tmp_path: Path, environment: dict[str, str]) -> None:
+    (lines,) = [block for block in SHELL if "keys create" in block]
+    done = subprocess.run(["sh", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "everyagent" in done.stdout
+    assert len(list(tmp_path.glob("everyagent.tar.gz"))) == 1
+
+
+def test_the_agents_are_installed_as_the_example_says(tmp_path: Path, environment: dict[str, str]) -> None:
+    """Those that are on the machine already are not fetched again."""
+    (lines,) = [block for block in SHELL if "agents install" in block]
+    for name, program in PROGRAMS.items():
+        command = tmp_path / ".venv" / "bin" / name
+        command.write_text(f"#!/bin/sh\necho {program.TESTED_VERSION}\n")
+        command.chmod(0o700)
+        environment[program.BINARY_VARIABLE] = str(command)
+    done = subprocess.run(["sh", "-ec", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name, program in PROGRAMS.items():
+        assert re.search(rf"^{name} .*{re.escape(program.TESTED_VERSION)}", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_the_managed_agents_example_works(tmp_path: Path, daemon: DaemonProcess, environment: dict[str, str]) -> None:

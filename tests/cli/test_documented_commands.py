@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx2
 import pytest
 import yaml
 from command_line import environment
@@ -21,7 +22,7 @@ from tests.webhooks.receiver import receiving
 from tests.webhooks.sending_daemon import FLAGS
 
 from everyagent.cli.app import app
-from everyagent.testing.daemon import TOKEN, DaemonProcess
+from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -37,8 +38,9 @@ _PRINTED = re.compile(r"^\s*f?\"  everyagent ([^\"]+)\"", re.MULTILINE)
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|…|\.\.\.")
 
+PAGES = ("deploy", "keys", "managed-agents", "runners", "webhooks", "worktrees", "checkpoints")
 #: The blocks that tests below paste into a shell.
-PASTED = [(f"docs/{page}.md", "sh") for page in ("deploy", "keys", "runners", "webhooks", "worktrees", "checkpoints")]
+PASTED = [(f"docs/{page}.md", "sh") for page in PAGES]
 #: What tries the blocks of a document in a language, if it is not a test below.
 TRIED_BY = {
     ("README.md", "sh"): "tests/test_readme.py",
@@ -50,14 +52,12 @@ TRIED_BY = {
     ("docs/webhooks.md", "python"): "tests/webhooks/test_webhook_docs.py",
     ("docs/webhooks.md", "typescript"): "tests/webhooks/test_webhook_docs.py",
     ("docs/managed-agents.md", "python"): "tests/managed/flows/worker.py",
-    ("docs/managed-agents.md", "sh"): "tests/managed/flows/worker.py",
     ("docs/telemetry.md", "sh"): "tests/telemetry/test_telemetry.py",
     ("examples/README.md", "sh"): "tests/examples/test_examples.py",
     ("docs/security.md", "sh"): "tests/isolation/test_containers.py",
-    ("CONTRIBUTING.md", "sh"): "Makefile",
-    ("docs/performance.md", "sh"): "Makefile",
-    ("docs/reliability.md", "sh"): "Makefile",
 }
+#: Documents whose commands are targets of the Makefile.
+MADE = ("CONTRIBUTING.md", "docs/performance.md", "docs/reliability.md")
 
 
 class Block(NamedTuple):
@@ -121,7 +121,25 @@ def test_every_example_is_tried_somewhere():
             case "":
                 assert set("─█▏") & set(block.text), f"{where}: no drawing; name its language"
             case _:
-                assert where in PASTED or (ROOT / TRIED_BY.get(where, "nowhere")).exists(), where
+                assert where in PASTED or where in TRIED_BY or block.document in MADE, where
+
+
+def test_what_tries_the_examples_of_a_page_reads_the_page():
+    for (document, _), file in TRIED_BY.items():
+        assert Path(document).name in (ROOT / file).read_text(), f"{file} does not read {document}"
+    own = Path(__file__).read_text()
+    for document, _ in PASTED:
+        assert f'shell_blocks("{Path(document).name}")' in own, document
+
+
+@pytest.mark.parametrize("document", MADE)
+def test_the_makefile_has_the_targets_of_a_page(document: str):
+    for block in blocks(ROOT / document):
+        for line in block.text.splitlines() if block.language == "sh" else ():
+            words = shlex.split(line, comments=True)
+            assert words[0] == "make", line
+            done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
 
 
 class Shell:
@@ -181,6 +199,15 @@ def test_the_examples_of_keys_work(shell: Shell):
     printed = shell.paste(audit, {})
     assert "POST /v1/keys" in printed
     assert "DELETE /v1/keys" in printed
+
+
+def test_the_example_of_environment_keys_works(shell: Shell):
+    (show,) = shell_blocks("managed-agents.md")
+    headers = {"authorization": f"Bearer {TOKEN}", "anthropic-beta": "managed-agents-2026-04-01"}
+    body = {"name": "own", "config": {"type": "self_hosted"}}
+    made = httpx2.post(f"{shell.url}/anthropic/v1/environments", json=body, headers=headers, verify=NO_TLS)
+    own = {"http://127.0.0.1:2468": shell.url, "$ENVIRONMENT": made.json()["id"]}
+    assert json.loads(shell.paste(show, own))
 
 
 def test_the_example_of_retention_works(shell: Shell):

@@ -2,6 +2,8 @@
 
 import os
 import pwd
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,6 +20,7 @@ from tests.waiting import wait_until
 #: Podman's choice, and one for machines with control groups of the old kind.
 ENGINES = ("podman", "podman --runtime runc --cgroup-manager cgroupfs")
 IMAGE = f"everyagent-test-{uuid.uuid4().hex[:12]}:1"
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 TRIAL = ["--rm", "--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", IMAGE, "true"]
 
 
@@ -83,6 +86,21 @@ def daemon(user: pwd.struct_passwd, engine: str) -> Generator[WalledDaemon]:
         daemon = WalledDaemon(base / "here", user.pw_uid, *flags, HOME=user.pw_dir)
         with daemon.running() as running_daemon:
             yield running_daemon
+
+
+def test_the_examples_of_the_page_start_daemons(user: pwd.struct_passwd, engine: str) -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    pull, *serves = [shlex.split(line, comments=True) for line in block.splitlines()]
+    image = pull[-1]
+    for words, level in zip(serves, ("namespace", "container"), strict=True):
+        assert words[:2] == ["everyagent", "serve"]
+        flags = [IMAGE if word == image else word for word in words[2:]]
+        with opened_folder() as base:
+            daemon = WalledDaemon(base / "here", user.pw_uid, *flags, "--container-engine", engine, HOME=user.pw_dir)
+            with daemon.running():
+                mock = next(each for each in daemon.call("GET", "/agents").json()["agents"] if each["id"] == "mock")
+                assert "container" in mock["isolations"]
+                assert mock["isolation"] in (level, "none" if level == "namespace" else level)
 
 
 def test_no_attempt_gets_out_of_a_container(daemon: WalledDaemon) -> None:

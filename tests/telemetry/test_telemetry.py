@@ -1,6 +1,9 @@
 """Turns as traces: a real daemon, OpenTelemetry's SDK, and a collector that reads what it sends."""
 
+import re
+import shlex
 from collections.abc import Generator
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from tests.telemetry.collector import Collector, Taken, collecting
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 SECRET_WORD = "tangerines"
+PAGE = Path(__file__).parents[2] / "docs" / "telemetry.md"
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
@@ -41,12 +45,25 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Generator[Traced]:
     with collecting() as collector:
         folder = tmp_path_factory.mktemp("traced")
         environment = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=collected"}
-        flags = ("--default-agent", "mock", "--otel-endpoint", collector.url)
-        process = DaemonProcess(folder / "data", *flags, environment=environment)
+        process = DaemonProcess(
+            folder / "data", "--default-agent", "mock", *_example(collector), environment=environment
+        )
         process.start()
         with Client(process.url, TOKEN) as client:
             yield Traced(process, collector, client)
         assert process.stop() == 0
+
+
+def _example(collector: Collector) -> list[str]:
+    """The arguments with which the page starts a daemon, and the collector of this test."""
+    (block,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    install, serve = (shlex.split(line) for line in block.splitlines())
+    name, _, extra = install[-1].rstrip("]").partition("[")
+    assert install[:-1] == ["pip", "install"]
+    assert extra in (metadata(name).get_all("Provides-Extra") or [])
+    assert serve[:2] == ["everyagent", "serve"]
+    assert "http://127.0.0.1:4318" in serve
+    return [collector.url if word == "http://127.0.0.1:4318" else word for word in serve[2:]]
 
 
 def _named(spans: list[Taken], name: str) -> Taken:
