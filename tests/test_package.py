@@ -1,6 +1,7 @@
-"""The wheel and the source distribution: built, unpacked, and used without the checkout."""
+"""The wheel and the source distribution: built, and used without the checkout and its environment."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -9,10 +10,20 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from platformdirs import user_cache_path
 
 from everyagent.testing.daemon import START_LIMIT_SECONDS, DaemonProcess
 
 ROOT = Path(__file__).parents[1]
+#: Other Pythons are tried where the machine has them.
+NEWER = ("python3.12", "python3.13", "python3.14")
+#: Variables of tools that would lead to the checkout's environment.
+_HIDDEN = ("EVERYAGENT_", "PYTHON", "VIRTUAL_ENV", "COVERAGE")
+
+
+def works(python: str) -> bool:
+    found = shutil.which(python)
+    return bool(found) and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +59,35 @@ def test_the_wheel_runs_the_daemon_with_its_page(built: Path, tmp_path: Path, mo
         assert "Hello!" in done.stdout, done.stderr
     finally:
         daemon.stop()
+
+
+@pytest.mark.parametrize("python", [sys.executable, *NEWER], ids=["this", *NEWER])
+def test_the_wheel_brings_all_that_it_needs(built: Path, tmp_path: Path, python: str) -> None:
+    """Installed by pip into a new environment, its command runs a turn, and the page is beside it."""
+    if not works(python):
+        pytest.skip(f"there is no {python}")
+    (wheel,) = built.glob("*.whl")
+    fresh, home = tmp_path / "fresh", tmp_path / "home"
+    home.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(_HIDDEN)}
+    cache = environment.get("PIP_CACHE_DIR") or str(user_cache_path("pip"))
+    environment |= {"PIP_CACHE_DIR": cache, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "HOME": str(home)}
+
+    def run(*words: str | Path) -> str:
+        limit = 4 * START_LIMIT_SECONDS
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=limit, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run(python, "-m", "venv", fresh)
+    run(fresh / "bin" / "pip", "install", "--quiet", wheel)
+    run(fresh / "bin" / "pip", "check")
+    assert "Hello!" in run(fresh / "bin" / "everyagent", "run", "mock", "[hello]")
+    folder = Path(run(fresh / "bin" / "python", "-c", "import everyagent; print(everyagent.__path__[0])").strip())
+    assert folder.is_relative_to(fresh)
+    assert (folder / "inspector" / "index.html").exists()
 
 
 def test_the_source_distribution_has_what_a_build_needs_and_nothing_that_was_fetched(built: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,14 @@ def test_a_release_has_attestations_and_an_sbom_and_jobs_have_few_rights() -> No
     writing = {name for name, job in found.items() if job["permissions"].get("contents") == "write"}
     assert writing == {"publish"}, "the job that runs code of dependencies cannot write"
     assert all(job["timeout-minutes"] for job in found.values())
+
+
+def test_the_wheel_is_tried_on_every_python_that_the_package_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)]
+    assert jobs()["pythons"]["strategy"]["matrix"]["python"] == named
+    assert project["requires-python"] == f">={named[0]}"
+    assert "pythons" in jobs()["publish"]["needs"]
 
 
 def test_its_commands_exist_here() -> None:
