@@ -269,6 +269,28 @@ class Agent:
         """Changes its mode by itself."""
         self.update("current_mode_update", currentModeId=mode)
 
+    def do_options(self, model: str) -> None:
+        """Changes its options by itself."""
+        options = [
+            {"id": "m", "category": "model", "currentValue": model, "options": []},
+            {"id": "t", "category": "thought_level", "currentValue": "high", "options": []},
+            {"id": "x", "name": "Extra", "currentValue": True},
+        ]
+        self.update("config_option_update", configOptions=options)
+
+    def do_parts(self, rest: str) -> None:
+        """A result with content that is no text."""
+        blocks = [
+            {"type": "text", "text": "Made."},
+            {"type": "resource_link", "name": "a", "uri": "file:///src/a.py"},
+            {"type": "audio", "mimeType": "audio/wav", "data": "AAAA"},
+            {"type": "resource", "resource": {"uri": "x:1", "mimeType": "a/b", "blob": "BBBB"}},
+            {"type": "resource", "resource": {"uri": "x:2", "text": " Quoted."}},
+        ]
+        content = [{"type": "content", "content": block} for block in blocks]
+        self.update("tool_call", toolCallId="p1", title="parts", kind="other", rawInput={"a": 1})
+        self.update("tool_call_update", toolCallId="p1", status="completed", content=content)
+
     def do_stuffed(self, count: str) -> str:
         """Sends requests without reading the answers, and goes on."""
         self.reading.clear()

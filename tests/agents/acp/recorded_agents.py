@@ -109,10 +109,17 @@ class AcpPlayer:
                 decoder.replaying = True
             case "session/cancel":
                 decoder.cancelled = True
+            case "session/set_config_option":
+                self._chose(str(message.params["configId"]), str(message.params["value"]))
             case "session/set_mode":
                 decoder.native = str(message.params["modeId"])
             case _:
                 pass
+
+    def _chose(self, option: str, value: str) -> None:
+        """The options of the recorded agents have the names of their categories, or these."""
+        category = {"thinking": "thought_level", "thinking_effort": "thought_level", "effort": "thought_level"}
+        self._decoder.options.current[category.get(option, option)] = value
 
     def _answered(self, message: SentMessage) -> None:
         key = msgspec.json.encode(message.id).decode()

@@ -18,8 +18,16 @@ from tests.managed.raw import TOOLSET, Raw, texts
 from everyagent.agents.registry import ACP_AGENTS
 from everyagent.cli.sessions.case import write_case
 from everyagent.client import AnyEvent, Client
-from everyagent.model.events import Error, ItemCompleted, PermissionRequested, PermissionResolved, TurnEnded, Unparsed
-from everyagent.model.parts import ToolResultPart
+from everyagent.model.events import (
+    Error,
+    ItemCompleted,
+    PermissionRequested,
+    PermissionResolved,
+    SessionUpdated,
+    TurnEnded,
+    Unparsed,
+)
+from everyagent.model.parts import FileRefPart, JsonPart, StatusPart, ToolResultPart
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
 
@@ -231,6 +239,31 @@ def test_modes_that_share_one_of_the_agents_own_are_told_apart(session: OwnSessi
     for own, universal in (("yolo", "bypass"), ("ask", "acceptEdits")):
         session.turn(f"mode {own}")
         assert session.info()["permissionMode"] == universal
+
+
+def test_a_model_that_the_agent_changes_by_itself_is_reported_and_its_own_options_are_shown(
+    session: OwnSession,
+) -> None:
+    session.create()
+    for model in ("small", "large"):
+        session.turn(f"options {model}")
+    assert [each.model for each in session.all(SessionUpdated) if each.model] == ["large"]
+    assert session.info()["model"] == "large"
+    (shown,) = [item for item in session.items("status") if item.name == "options"]
+    assert shown.content == [StatusPart(label="Extra", detail="on")]
+
+
+def test_content_of_results_that_is_no_text_is_kept(session: OwnSession) -> None:
+    session.create().turn("parts")
+    (result,) = session.items("tool_result")
+    text, *others = result.content
+    assert isinstance(text, ToolResultPart)
+    assert text.output == "Made.\n Quoted."
+    assert others == [
+        FileRefPart(path="/src/a.py", action="read"),
+        JsonPart(json={"type": "audio", "mimeType": "audio/wav", "data": "AAAA"}),
+        JsonPart(json={"type": "resource", "uri": "x:1", "mimeType": "a/b", "data": "BBBB"}),
+    ]
 
 
 def test_the_system_prompt_goes_first(session: OwnSession) -> None:

@@ -243,7 +243,7 @@ class AcpCalls:
             status = "failed"
         part = ToolResultPart(call_id=call.native, output=text, is_error=status == "failed", exit_code=code)
         item = self._result_item(call, part)
-        parts = [part, *results.files(call.content, call.locations, call.kind, call.output), *output.images]
+        parts = [part, *results.files(call.content, call.locations, call.kind, call.output), *output.others]
         failure = (error or text or "The call failed.") if status == "failed" else None
         return (ItemCompleted(item=msgspec.structs.replace(item, status=status, content=parts, error=failure)),)
 

@@ -20,6 +20,7 @@ from everyagent.agents.acp.asks import AcpAsk, AcpChoiceAsk, AcpFormAsk, AcpPerm
 from everyagent.agents.acp.calls import AcpCalls, meta_of
 from everyagent.agents.acp.messages import AcpMessages
 from everyagent.agents.acp.notices import AcpNotices
+from everyagent.agents.acp.options import AcpOptions
 from everyagent.agents.acp.profile import Profile
 from everyagent.agents.acp.wire_meta import ChunkMeta
 from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession, Synthetic
@@ -99,6 +100,7 @@ class AcpDecoder:
         self._messages = AcpMessages()
         self._calls = AcpCalls(profile, servers, terminal)
         self._notices = AcpNotices()
+        self.options = AcpOptions(self._notices)
         self._usage = turns.TurnUsage(profile.usage)
 
     def prompted(self, id: int, text: str) -> None:
@@ -129,7 +131,7 @@ class AcpDecoder:
 
     def _dispatch(self, body: bytes) -> Sequence[Draft] | str:
         """The drafts, or the reason why the message is not understood."""
-        kind = _CHUNKS.get(_quick_name(body))
+        kind = _CHUNKS.get(wire.quick_name(body))
         if kind and self.prompt is not None and not self.replaying:
             return self._chunk(_chunks.decode(body).params.update, kind)
         head = _heads.decode(body)
@@ -144,7 +146,9 @@ class AcpDecoder:
         if head.method == "_qwencode/end_turn" and self._own_turn:
             self._own_turn = False
             return [*self._close(), TurnEnded(turn_id="", stop_reason="end_turn")]
-        return () if head.method.startswith(IGNORED) else f"unknown notification {head.method!r}"
+        if head.method.startswith(VENDORS):
+            return self._notices.vendor(head.method, head.params)
+        return f"unknown notification {head.method!r}"
 
     def _lost(self, decoded: DecodedFrame) -> DecodedFrame:
         """An answer to a prompt that cannot be read ends its turn all the same: no other frame will."""
@@ -226,7 +230,8 @@ class AcpDecoder:
     def options_changed(self, raw: Raw) -> Sequence[Draft]:
         options = _options.decode(raw).config_options
         mode = next((option.current_value for option in options if option.category == "mode"), None)
-        return self._in_mode(mode) if isinstance(mode, str) else ()
+        moded = self._in_mode(mode) if isinstance(mode, str) else ()
+        return [*moded, *self.options.changed(options)]
 
     def informed(self, raw: Raw) -> Sequence[Draft]:
         title = _infos.decode(raw).title
@@ -270,7 +275,9 @@ class AcpDecoder:
                 return ()
             case _:
                 self.asides.append(UnservedAcpRequest(id, method))
-                return () if method.startswith(IGNORED) or method in CLIENT_METHODS else f"unknown request {method!r}"
+                if method.startswith(VENDORS):
+                    return self._notices.vendor(method, params)
+                return () if method in CLIENT_METHODS else f"unknown request {method!r}"
 
     def _permission(self, id: wire.Id, request: wire.PermissionParams) -> Sequence[Draft] | str:
         key, update, options = _key(id), request.tool_call, request.options
@@ -329,10 +336,11 @@ class AcpDecoder:
         if id == self.prompt:
             return self._ended(head)
         self.asides.append(AcpReply(id, head.result, head.error))
-        if method == "session/new" and head.error is None:
-            native = _opened.decode(head.result).session_id
-            return (NativeSession(native),) if native else ()
-        return ()
+        if method not in OPENING or head.error or bytes(head.result) == b"null":
+            return ()
+        opened = _opened.decode(head.result)
+        self.options.begun(opened)
+        return (NativeSession(opened.session_id),) if method == "session/new" and opened.session_id else ()
 
     def _ended(self, head: wire.AcpHead) -> Sequence[Draft]:
         """The end of the turn. An agent that was cancelled may call that a success or a failure."""
@@ -381,19 +389,12 @@ UPDATES: dict[str, Handler] = {
 REPLAYED = frozenset(
     {"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan"}
 )
-#: Vendors' messages that hold nothing that another event does not have.
-IGNORED = ("craft/drainMidTurnQueue", "qwen/notify/", "_qwencode/")
+#: Requests whose result describes the session.
+OPENING = frozenset({"session/new", "session/load", "session/resume"})
+#: Vendors' messages that are known to need no answer but a refusal: they become status items.
+VENDORS = ("craft/drainMidTurnQueue", "qwen/notify/", "_qwencode/")
 
 
 def _key(id: wire.Id) -> str:
     """The key of an ask. JSON-RPC distinguishes 1 and "1", so the key does."""
     return msgspec.json.encode(id).decode()
-
-
-def _quick_name(body: bytes) -> bytes:
-    """The name of an update, by its usual place in the line; empty if it is not found there."""
-    at = body.find(b'"sessionUpdate":', 0, 400)
-    if at < 0:
-        return b""
-    start = body.find(b'"', at + 16) + 1
-    return body[start : body.find(b'"', start)]

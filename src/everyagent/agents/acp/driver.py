@@ -237,6 +237,7 @@ class AcpConversation:
     async def _set(self, request: SetRequest | None) -> bool:
         """False if the agent does not offer this value."""
         if request is not None:
+            self._decoder.options.current[request.category] = request.value
             await self._request(request.method, {"sessionId": self._session, **request.params})
         return request is not None
 

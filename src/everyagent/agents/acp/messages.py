@@ -6,10 +6,10 @@ from typing import NamedTuple
 from everyagent.agents import items
 from everyagent.agents.acp import results
 from everyagent.agents.acp.turns import ChunkKind
-from everyagent.agents.acp.wire import AcpContent, ChunkUpdate
+from everyagent.agents.acp.wire import ChunkUpdate
 from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
-from everyagent.model.parts import ContentPart, FileRefPart, JsonPart, ReasoningPart, TextPart
+from everyagent.model.parts import ContentPart, ReasoningPart, TextPart
 
 #: A message that grows beyond this goes on as another item.
 MAX_CHARS = 16 * 1024 * 1024
@@ -36,7 +36,7 @@ class AcpMessages:
     def chunk(self, update: ChunkUpdate, kind: ChunkKind) -> Sequence[Draft]:
         content = update.content
         if content.type != "text":
-            return [*self.end(), *self.whole(_part(content), update.message_id)]
+            return [*self.end(), *self.whole(results.part_of(content), update.message_id)]
         text = content.text
         if not text:
             return ()
@@ -66,7 +66,7 @@ class AcpMessages:
         """A chunk that no turn asked for, so that nothing will tell where its message ends: a message of its own."""
         if update.content.type == "text" and not update.content.text:
             return ()
-        part = _part(update.content)
+        part = results.part_of(update.content)
         if kind == "reasoning" and isinstance(part, TextPart):
             part = ReasoningPart(text=part.text, visibility="public")
         return self.whole(part, update.message_id)
@@ -90,16 +90,3 @@ class AcpMessages:
     def _key(self) -> str:
         self._count += 1
         return f"message {self._count}"
-
-
-def _part(content: AcpContent) -> ContentPart:
-    match content.type:
-        case "text":
-            return TextPart(text=content.text)
-        case "image":
-            return results.image_of(content)
-        case "resource_link" | "resource":
-            uri = content.uri or (content.resource.uri if content.resource else "")
-            return FileRefPart(path=uri.removeprefix("file://") or content.name or "resource", action="read")
-        case _:
-            return JsonPart(json={"type": content.type, "mimeType": content.mime_type, "data": content.data})

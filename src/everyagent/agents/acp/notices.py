@@ -12,6 +12,8 @@ from everyagent.model.parts import StatusPart
 
 #: So many commands are listed; an agent may have thousands.
 COMMANDS = 500
+#: Of a vendor's own message, so much is shown; its frame has the rest.
+VENDOR_CHARS = 4096
 
 
 class AcpNotices:
@@ -31,6 +33,18 @@ class AcpNotices:
     def context(self, usage: wire.ContextUsage) -> Sequence[Draft]:
         return self._status("context", [StatusPart(label="Context", detail=f"{usage.used} of {usage.size} tokens")])
 
+    def options(self, options: Sequence[wire.ConfigOption]) -> Sequence[Draft]:
+        """Settings that are the agent's own."""
+        if not options and "options" not in self._last:
+            return ()
+        listed = [(each.name or each.id, each.current_value) for each in options[:COMMANDS]]
+        return self._status("options", [StatusPart(label=label, detail=_word(value)) for label, value in listed])
+
+    def vendor(self, method: str, params: Raw) -> Sequence[Draft]:
+        """A message that only this agent has."""
+        detail = bytes(params).decode()[:VENDOR_CHARS]
+        return self._status("vendor", [StatusPart(label=method, detail=detail)])
+
     def sentence(self, text: str) -> Sequence[Draft]:
         self._last.pop("notice", None)
         return self._status("notice", [StatusPart(label="Notice", detail=text)])
@@ -48,3 +62,7 @@ class AcpNotices:
         self._last[name] = parts
         self._count += 1
         return items.whole(items.status(f"{name} {self._count}", name, parts))
+
+
+def _word(value: str | bool | None) -> str | None:
+    return value if isinstance(value, str) or value is None else "on" if value else "off"

@@ -15,6 +15,8 @@ class SetRequest(NamedTuple):
 
     method: str
     params: dict[str, object]
+    category: str
+    value: str
 
 
 class Offers:
@@ -44,6 +46,10 @@ class Offers:
         return self._models.current_model_id or self._current("model")
 
     @property
+    def level(self) -> str | None:
+        return self._current(LEVEL)
+
+    @property
     def levels(self) -> list[str]:
         return [each.value for each in self._values(LEVEL)]
 
@@ -52,7 +58,7 @@ class Offers:
         if mode not in [each.id for each in self.modes]:
             return None
         if self._modes.available_modes:
-            return SetRequest("session/set_mode", {"modeId": mode})
+            return SetRequest("session/set_mode", {"modeId": mode}, "mode", mode)
         return self._set("mode", mode)
 
     def set_model(self, model: str) -> SetRequest | None:
@@ -62,13 +68,14 @@ class Offers:
             return None
         if "model" in self._options:
             return self._set("model", known)
-        return SetRequest("session/set_model", {"modelId": known})
+        return SetRequest("session/set_model", {"modelId": known}, "model", known)
 
     def set_level(self, level: str) -> SetRequest | None:
         return self._set(LEVEL, level) if level in self.levels else None
 
     def _set(self, category: str, value: str) -> SetRequest:
-        return SetRequest("session/set_config_option", {"configId": self._options[category].id, "value": value})
+        params: dict[str, object] = {"configId": self._options[category].id, "value": value}
+        return SetRequest("session/set_config_option", params, category, value)
 
     def _current(self, category: str) -> str | None:
         value = self._options[category].current_value if category in self._options else None

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from everyagent.agents import diffs
-from everyagent.agents.acp.wire import AcpContent, AcpLocation, CallContent
+from everyagent.agents.acp.wire import AcpContent, AcpLocation, AcpResource, CallContent
 from everyagent.agents.acp.wire_meta import RawOutput
-from everyagent.model.parts import ContentPart, FileRefPart, ImagePart
+from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, TextPart
 
 #: Longer texts are not compared line by line, which would take too long.
 COMPARED_CHARS = 64 * 1024
@@ -21,7 +21,7 @@ _anything = msgspec.json.Decoder()
 class CallOutput(Struct, frozen=True):
     text: str = ""
     exit_code: int | None = None
-    images: list[ImagePart] = []
+    others: list[ContentPart] = []
 
 
 def output(content: Sequence[CallContent], raw: Raw, live: str) -> CallOutput:
@@ -29,7 +29,7 @@ def output(content: Sequence[CallContent], raw: Raw, live: str) -> CallOutput:
     own, plain = _own(raw)
     texts = [text for each in content if each.content and (text := text_of(each.content))]
     text = "\n".join(texts) or _words(own) or plain or live
-    return CallOutput(text, _exit_code(own), [*_images(content), *_own_images(own)])
+    return CallOutput(text, _exit_code(own), [*_others(content), *_own_images(own)])
 
 
 def files(
@@ -60,8 +60,23 @@ def text_of(content: AcpContent) -> str:
     return content.text
 
 
-def image_of(content: AcpContent) -> ImagePart:
-    return ImagePart(path=content.uri or "image", mime=content.mime_type, data=content.data)
+def part_of(content: AcpContent) -> ContentPart:
+    """A content block of a message or a result. The data of a resource is kept; its text has a place of its own."""
+    resource = content.resource or AcpResource()
+    match content.type:
+        case "text":
+            return TextPart(text=content.text)
+        case "image":
+            return ImagePart(path=content.uri or "image", mime=content.mime_type, data=content.data)
+        case "resource" if resource.blob is not None:
+            return JsonPart(
+                json={"type": "resource", "uri": resource.uri, "mimeType": resource.mime_type, "data": resource.blob}
+            )
+        case "resource_link" | "resource":
+            uri = content.uri or resource.uri
+            return FileRefPart(path=uri.removeprefix("file://") or content.name or "resource", action="read")
+        case _:
+            return JsonPart(json={"type": content.type, "mimeType": content.mime_type, "data": content.data})
 
 
 def _own(raw: Raw) -> tuple[RawOutput, str]:
@@ -89,8 +104,10 @@ def _exit_code(own: RawOutput) -> int | None:
     return next((code for code in codes if code is not None), None)
 
 
-def _images(content: Sequence[CallContent]) -> list[ImagePart]:
-    return [image_of(each.content) for each in content if each.content and each.content.type == "image"]
+def _others(content: Sequence[CallContent]) -> list[ContentPart]:
+    """Everything but text."""
+    blocks = [each.content for each in content if each.content]
+    return [part_of(block) for block in blocks if block.type != "text" and not text_of(block)]
 
 
 def _own_images(own: RawOutput) -> list[ImagePart]:

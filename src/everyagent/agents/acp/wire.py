@@ -45,6 +45,7 @@ class AcpContent(Struct, frozen=True, gc=False, rename="camel"):
 class AcpResource(Struct, frozen=True, rename="camel"):
     uri: str = ""
     text: str | None = None
+    blob: str | None = None
     mime_type: str | None = None
 
 
@@ -72,6 +73,15 @@ class UpdateHead(Struct, frozen=True, rename="camel"):
 class UpdateParams(Struct, frozen=True, rename="camel"):
     update: Raw
     session_id: str = ""
+
+
+def quick_name(body: bytes) -> bytes:
+    """The name of an update, by its usual place in the line; empty if it is not found there."""
+    at = body.find(b'"sessionUpdate":', 0, 400)
+    if at < 0:
+        return b""
+    start = body.find(b'"', at + 16) + 1
+    return body[start : body.find(b'"', start)]
 
 
 class CallContent(Struct, frozen=True, rename="camel"):
@@ -177,6 +187,7 @@ class ConfigOption(Struct, frozen=True, rename="camel"):
     """A setting of the session. A boolean option has no `options`."""
 
     id: str
+    name: str = ""
     category: str | None = None
     current_value: str | bool | None = None
     options: list[OptionValue] = []
