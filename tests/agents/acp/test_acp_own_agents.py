@@ -4,23 +4,22 @@ import base64
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 from own_session import FAKE, UNABLE, OwnSession
 from recorded_agents import AcpPlayer, exchanges
+from tests.agents.exported_case import made
 from tests.agents.sequenced_session import violations
 from tests.agents.stage import daemon_of, daemon_with_runner
 from tests.managed.raw import TOOLSET, Raw, texts
 
 from everyagent.agents.registry import ACP_AGENTS
 from everyagent.cli.sessions.case import write_case
-from everyagent.client import AnyEvent, Client
+from everyagent.client import Client
 from everyagent.model.events import (
     Error,
-    ItemCompleted,
     PermissionRequested,
     PermissionResolved,
     SessionUpdated,
@@ -335,14 +334,7 @@ def test_a_session_becomes_a_test_case_that_gives_the_same_events(session: OwnSe
     assert "It was user@example.org with [secret token]" in text
     played = AcpPlayer("mine").play(exchanges("mine", str(folder)))
     assert not violations(played)
-    kinds = ("message", "tool_call", "tool_result")
-    assert _made(played, kinds) == _made(events, kinds)
-
-
-def _made(events: Iterable[AnyEvent], kinds: Sequence[str]) -> list[str]:
-    """The kinds of the agent's completed items, in order."""
-    items = [event.data.item for event in events if isinstance(event.data, ItemCompleted)]
-    return [item.kind for item in items if item.kind in kinds and item.role != "user"]
+    assert made(played) == made(events)
 
 
 def test_the_trace_of_a_message_is_given_to_the_agent(session: OwnSession) -> None:

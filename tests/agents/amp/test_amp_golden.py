@@ -1,9 +1,14 @@
 """Golden tests of recorded exchanges with Amp."""
 
+from pathlib import Path
+
 import pytest
+from amp_stage import AmpSession
 from recorded_exchanges import GOLDEN, Player, cases, lines_of
+from tests.agents.exported_case import assert_case_replays
 from tests.agents.golden import assert_golden, memory_growth
 from tests.agents.sequenced_session import violations
+from tests.scripted.amp_replies import call, say
 
 from everyagent.agents.amp.decode import AmpDecoder
 
@@ -35,3 +40,8 @@ def test_all_recorded_exchanges_are_here() -> None:
 
 def test_decoding_many_sessions_leaks_no_memory() -> None:
     assert memory_growth(AmpDecoder, [lines_of(case) for case in cases()], rounds=30) < 50_000
+
+
+def test_a_session_is_exported_as_a_case_that_replays_as_the_same_items(session: AmpSession, tmp_path: Path) -> None:
+    session.model.script.add(call("shell_command", {"command": "echo out"}, text="Looking."), say("Second."))
+    assert_case_replays(session, tmp_path / "case", lambda case: Player().play(case))

@@ -1,9 +1,14 @@
 """Golden tests of recorded exchanges with Claude Code."""
 
+from pathlib import Path
+
 import pytest
+from claude_stage import ClaudeSession
 from recorded import GOLDEN, Player, cases, lines_of
+from tests.agents.exported_case import assert_case_replays
 from tests.agents.golden import assert_golden, memory_growth
 from tests.agents.sequenced_session import violations
+from tests.scripted.messages_replies import call, say
 
 from everyagent.agents.claude.decode import ClaudeDecoder
 
@@ -45,3 +50,8 @@ def test_all_recorded_exchanges_are_here() -> None:
 
 def test_decoding_many_sessions_leaks_no_memory() -> None:
     assert memory_growth(ClaudeDecoder, [lines_of(case) for case in cases()], rounds=10) < 50_000
+
+
+def test_a_session_is_exported_as_a_case_that_replays_as_the_same_items(session: ClaudeSession, tmp_path: Path) -> None:
+    session.model.script.add(call("Bash", {"command": "echo out"}, text="Looking."), say("Second."))
+    assert_case_replays(session, tmp_path / "case", lambda case: Player().play(case))

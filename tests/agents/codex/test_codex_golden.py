@@ -4,11 +4,15 @@ After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, 
 """
 
 import hashlib
+from pathlib import Path
 
 import pytest
+from codex_stage import CodexSession
 from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of
+from tests.agents.exported_case import assert_case_replays
 from tests.agents.golden import assert_golden_sessions
 from tests.agents.sequenced_session import violations
+from tests.scripted.responses_replies import run, say
 
 from everyagent.agents.adapter import DecodedFrame
 from everyagent.agents.codex.decode.decoder import CodexDecoder
@@ -74,3 +78,8 @@ def test_a_decoder_remembers_open_items_only() -> None:
         for line in lines:
             assert isinstance(decoder.decode(rpc.read(line)), DecodedFrame)
             decoder.effects.clear()
+
+
+def test_a_session_is_exported_as_a_case_that_replays_as_the_same_items(session: CodexSession, tmp_path: Path) -> None:
+    session.model.script.add(run("echo out"), say("Second."))
+    assert_case_replays(session, tmp_path / "case", lambda case: told_of(Player().play(case)))

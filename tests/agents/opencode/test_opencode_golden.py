@@ -3,10 +3,15 @@
 After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, then read the diff.
 """
 
+from pathlib import Path
+
 import pytest
+from opencode_stage import OpencodeSession
 from recorded_sessions import GOLDEN, Player, cases, events_of, told_of
+from tests.agents.exported_case import assert_case_replays
 from tests.agents.golden import assert_golden_sessions
 from tests.agents.sequenced_session import violations
+from tests.scripted.chat_replies import run, say
 
 from everyagent.agents.adapter import DecodedFrame
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
@@ -71,3 +76,10 @@ def test_a_decoder_remembers_open_items_only() -> None:
             for event in events_of(case):
                 assert isinstance(decoder.decode(native_event.read(event)), DecodedFrame)
                 decoder.effects.clear()
+
+
+def test_a_session_is_exported_as_a_case_that_replays_as_the_same_items(
+    session: OpencodeSession, tmp_path: Path
+) -> None:
+    session.model.script.add(run("echo out", text="Looking."), say("Second."))
+    assert_case_replays(session, tmp_path / "case", lambda case: told_of(Player().play(case)))

@@ -2,17 +2,18 @@
 
 import re
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from everyagent.cli.sessions.case_exchanges import CaseExchange, ProcessEnd, exchanges
 from everyagent.client import Client
+from everyagent.model.events import Error
 from everyagent.model.sessions import FrameInfo, SessionInfo
 
 FRAMES = "frames.jsonl"
 _PAGE = 500
-_DIRECTIONS = {"from_agent": "out", "to_agent": "in"}
 #: What tokens of well-known services look like. Secrets that the daemon knew are masked in the log already.
 _TOKENS = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
@@ -28,25 +29,11 @@ def write_case(client: Client, session_id: str, folder: Path) -> int:
     scrub = Scrubber(info)
     count = 0
     with (folder / FRAMES).open("x", encoding="utf-8") as file:
-        for line in case_lines(info, _frames(client, session_id)):
-            file.write(scrub.text(line) + "\n")
+        frames, ends = _frames(client, session_id), _ends(client, session_id)
+        for each in exchanges(info.agent, info.permission_mode, frames, ends):
+            file.write(scrub.text(_line(each)) + "\n")
             count += 1
     return count
-
-
-def case_lines(info: SessionInfo, frames: Iterable[FrameInfo]) -> Iterator[str]:
-    """`new` is a start of the agent, `in` a message to it, `out` one from it, `text` a line that is no JSON."""
-    yield _line("new", info.permission_mode)
-    started = False
-    for frame in frames:
-        direction = _DIRECTIONS.get(frame.direction)
-        if direction is None:
-            continue
-        if direction == "in" and isinstance(frame.body, dict) and frame.body.get("method") == "initialize":
-            if started:
-                yield _line("new", info.permission_mode)
-            started = True
-        yield _line("text" if direction == "out" and isinstance(frame.body, str) else direction, frame.body)
 
 
 class Scrubber:
@@ -77,5 +64,15 @@ def _frames(client: Client, session_id: str) -> Iterator[FrameInfo]:
             yield frame
 
 
-def _line(direction: str, message: object) -> str:
-    return msgspec.json.encode({"dir": direction, "msg": message}).decode()
+def _ends(client: Client, session_id: str) -> list[ProcessEnd]:
+    """The ends of processes that were errors."""
+    events = client.events(session_id, follow=False, types=["error"])
+    return [
+        ProcessEnd(event.sequence, event.data)
+        for event in events
+        if isinstance(event.data, Error) and event.data.exit_code is not None
+    ]
+
+
+def _line(exchange: CaseExchange) -> str:
+    return msgspec.json.encode({"dir": exchange.direction, "msg": exchange.message}).decode()
