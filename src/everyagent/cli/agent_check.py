@@ -5,16 +5,22 @@ from contextlib import aclosing
 from pathlib import Path
 
 import anyio
-from msgspec import Struct
 
+from everyagent.cli.agent_conformance import (
+    STEP_LIMIT,
+    CheckPrompts,
+    Conformance,
+    Coverage,
+    agree,
+    not_offered,
+)
 from everyagent.cli.daemon_connection import connect_without_sessions
 from everyagent.cli.daemon_options import DaemonOptions
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.output import one_line
 from everyagent.cli.progress import waiting
 from everyagent.client import AsyncClient
 from everyagent.client.event_codec import AnyEvent
-from everyagent.client.turn import Answer, Ask
-from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import (
     Error,
     ItemCompleted,
@@ -29,58 +35,53 @@ from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCal
 from everyagent.testing import rules
 
 _FILE = "everyagent-check.txt"
-#: The time that each step may take.
-STEP_LIMIT = 180.0
-
-
-class CheckPrompts(Struct, frozen=True):
-    """The prompts of a check. The answer to `recall` has the text `recalled` if the agent knows the first turn."""
-
-    work: str
-    recall: str
-    recalled: str
-    long: str
-
-
 _PROMPTS = CheckPrompts(
-    f"Run a shell command that writes the word ready into the file {_FILE} in this folder. Then say that it is done.",
-    "What is the name of the file that you wrote? Answer with the name alone.",
-    _FILE,
-    "Count from 1 to 1000, one number a line, without any tool.",
+    file=_FILE,
+    command=f"Run a shell command that writes the word ready into the file {_FILE} in this folder. If you may not, do "
+    "not try it in another way. Then say that it is done.",
+    recall="What is the name of the file that you wrote? Answer with the name alone.",
+    recalled=_FILE,
+    long="Count from 1 to 1000, one number a line, without any tool.",
+    tool="Call the tool secret_word of the MCP server everyagent, and answer with the word that it returns.",
 )
 #: The mock has no model: it is given directives.
-_MOCK_PROMPTS = CheckPrompts(f'[ask command="echo ready | tee {_FILE}"]', "[whoami]", "turn: 2", "[slow]")
-
-
-class Coverage(Struct, frozen=True):
-    """One line of the report. `seen` is None where it depends on the model or the prompt, and was not seen."""
-
-    what: str
-    seen: bool | None
-    detail: str = ""
+_MOCK_PROMPTS = CheckPrompts(
+    file=_FILE,
+    command=f'[ask command="echo ready | tee {_FILE}"]',
+    recall="[whoami]",
+    recalled="turn: 2",
+    long="[slow]",
+)
 
 
 async def check(options: DaemonOptions, agent: str) -> list[Coverage]:
-    """Run a session of the agent in an empty folder. It needs the agent's login, and spends a few requests."""
+    """Run sessions of the agent in empty folders. It needs the agent's login, and spends some requests."""
+    prompts = _MOCK_PROMPTS if agent == "mock" else _PROMPTS
     with tempfile.TemporaryDirectory(prefix="everyagent-check-") as folder:
         async with connect_without_sessions(options) as connection:
             client = connection.client
-            created = await client.create(agent=agent, directory=folder)
-            session = created.session_id
+            known = next((each for each in await client.agents() if each.id == agent), None)
+            if known is None:
+                raise CliFailure(f"There is no agent {agent!r}.", ExitCode.NOT_FOUND)
+            first = Path(folder) / "first"
+            first.mkdir()
+            session = (await client.create(agent=agent, directory=str(first))).session_id
             try:
-                prompts = _MOCK_PROMPTS if agent == "mock" else _PROMPTS
-                return await _checked(client, session, prompts, Path(folder))
+                report = await _checked(client, session, prompts, first)
             finally:
                 await client.terminate(session)
+            if report[0].seen:
+                report += await Conformance(client, known, prompts, Path(folder)).run()
+            return report
 
 
 async def _checked(client: AsyncClient, session: str, prompts: CheckPrompts, folder: Path) -> list[Coverage]:
     with waiting("A turn with a command"), anyio.fail_after(STEP_LIMIT):
-        work = await client.run_turn(session, prompts.work, answer=_agree)
+        work = await client.run_turn(session, prompts.command, answer=agree)
     if work.stop_reason == "error":
         return [Coverage("a turn ends", False, work.error or ""), *await _events(client, session)]
     with waiting("A second turn"), anyio.fail_after(STEP_LIMIT):
-        recall = await client.run_turn(session, prompts.recall, answer=_agree)
+        recall = await client.run_turn(session, prompts.recall, answer=agree)
     stopped = await _stopped(client, session, prompts.long)
     return [
         Coverage("a turn ends", True, work.stop_reason),
@@ -88,7 +89,20 @@ async def _checked(client: AsyncClient, session: str, prompts: CheckPrompts, fol
         Coverage("a second turn knows the first", prompts.recalled in recall.text, one_line(recall.text, 60)),
         Coverage("a cancelled turn ends", stopped == "interrupted", stopped or "it ended by itself"),
         *await _events(client, session),
+        await _client_methods(client, session),
     ]
+
+
+async def _client_methods(client: AsyncClient, session: str) -> Coverage:
+    """Whether an agent over ACP used files or terminals of the daemon. The first frames show it."""
+    page = await client.frames(session, limit=1000)
+    used: set[str] = set()
+    for frame in page.frames:
+        method = frame.body.get("method") if isinstance(frame.body, dict) else None
+        if isinstance(method, str) and method.startswith(("fs/", "terminal/")):
+            used.add(method)
+    what = "files and terminals of the daemon"
+    return Coverage(what, True, ", ".join(sorted(used))[:80]) if used else not_offered(what, "it did not use them")
 
 
 async def _stopped(client: AsyncClient, session: str, long: str) -> str:
@@ -141,15 +155,3 @@ async def _events(client: AsyncClient, session: str) -> list[Coverage]:
         Coverage("no errors", not any(isinstance(each, Error) for each in data)),
         Coverage("no unknown frames", not unknown, "; ".join(dict.fromkeys(unknown))[:200] + case),
     ]
-
-
-async def _agree(ask: Ask) -> Answer:
-    match ask:
-        case PermissionRequested():
-            return PermissionAnswer(reply="once")
-        case QuestionRequested():
-            return QuestionAnswer(
-                answers=[[each.options[0].label if each.options else "yes"] for each in ask.questions]
-            )
-        case _:
-            return ToolAnswer(output=None)

@@ -125,7 +125,9 @@ def add(
 
 @app.command
 def check(name: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """Run and check a real session of an agent, and report what it covers. It needs a login and spends a few requests.
+    """Run and check real sessions of an agent, and report what it does. It needs a login and spends some requests.
+
+    Exits with 1 if anything failed. What an agent does not offer is no failure.
 
     Parameters
     ----------
@@ -138,10 +140,9 @@ def check(name: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     if options.json:
         print_json(report)
     else:
-        words = {True: "yes", False: "NO", None: "not seen"}
-        print_table(("COVERS", "SEEN", "DETAIL"), [(each.what, words[each.seen], each.detail) for each in report])
+        print_table(("CHECK", "RESULT", "DETAIL"), [(each.what, each.state, each.detail) for each in report])
     if any(each.seen is False for each in report):
-        raise CliFailure(f"{name} does not cover everything that it should.")
+        raise CliFailure(f"{name} does not do everything that it should.")
 
 
 async def _infos(options: DaemonOptions) -> list[AgentSummary]:

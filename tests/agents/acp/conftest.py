@@ -2,7 +2,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from own_session import UNABLE, OwnSession, own_agent, toml
+from own_session import UNABLE, OwnSession, checked_agent, own_agent, toml
 from tests.agents.stage import daemon_of
 
 from everyagent.testing.daemon import DaemonProcess
@@ -15,6 +15,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agents: dict[str, dict[str, object]] = {
         "mine": own_agent(title="My agent", modes={"default": "ask", "bypass": "yolo"}),
         "asking": own_agent(modes={"default": "ask", "bypass": "yolo"}, **{"asks-for": ["bash", "write"]}),
+        **{word: checked_agent(word) for word in ("obedient", "defiant")},
         "shared": own_agent(modes={"default": "ask", "acceptEdits": "ask", "bypass": "yolo"}),
         "newer": own_agent("version", "2"),
         "locked": own_agent("locked"),

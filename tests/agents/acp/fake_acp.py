@@ -36,6 +36,7 @@ class Agent:
         self.kept = Path(os.environ.get("FAKE_ACP_SESSIONS", "/dev/null"))
         self.history: list[str] = []
         self.key = ""
+        self.servers: list[dict[str, Any]] = []
 
     # -- lines ----------------------------------------------------------------------------------------------------
 
@@ -95,6 +96,7 @@ class Agent:
             case "session/new" if "locked" in self.words or ("keyed" in self.words and not self.key):
                 self.send(id=id, error={"code": -32000, "message": "Authentication required"})
             case "session/new":
+                self.servers = params["mcpServers"]
                 self.kept.write_text("[]") if self.kept.name != "null" else None
                 self.send(id=id, result={"sessionId": self.session, "modes": MODES})
                 self.update("available_commands_update", availableCommands=[{"name": "help", "description": "Helps."}])
@@ -147,13 +149,16 @@ class Agent:
         if self.kept.name != "null":
             self.kept.write_text(json.dumps(self.history))
         *_, last = text.split("\n")
-        word, _, rest = last.partition(" ")
+        word, _, rest = self.understood(last).partition(" ")
         stop = getattr(self, f"do_{word}", self.do_say)(rest) or "end_turn"
         if stop != "never":
             self.send(id=id, result={"stopReason": "cancelled" if self.cancelled.is_set() else stop})
         if word == "late":
             self.say("I am late.")
             self.update("tool_call_update", toolCallId="c1", status="completed")
+
+    def understood(self, prompt: str) -> str:
+        return prompt
 
     # -- what a prompt asks for -------------------------------------------------------------------------------------
 
@@ -194,6 +199,9 @@ class Agent:
         self.say(f"Answered {json.dumps(answer.get('result'))}")
 
     def do_ask(self, command: str) -> None:
+        self.allowed(command)
+
+    def allowed(self, command: str) -> bool:
         call = {
             "toolCallId": f"c{len(self.history)}",
             "title": command,
@@ -206,6 +214,7 @@ class Agent:
         allowed = chosen.get("optionId") in ("yes", "always")
         self.update("tool_call_update", toolCallId=call["toolCallId"], status="completed" if allowed else "failed")
         self.say(f"Outcome {chosen.get('optionId') or chosen.get('outcome')}")
+        return allowed
 
     def do_big(self, size: str) -> None:
         self.say("x" * int(size))

@@ -12,12 +12,18 @@ from everyagent.model.events import TurnEnded
 from everyagent.testing.daemon import DaemonProcess
 
 FAKE = Path(__file__).with_name("fake_acp.py")
+CHECKED = FAKE.with_name("checked_acp.py")
 #: Agents that do not load a session, each in another way.
 UNABLE = ("forgetful", "lost", "garbled", "dying")
 
 
 def own_agent(*words: str, **fields: object) -> dict[str, object]:
     return {"command": [sys.executable, str(FAKE), *words], **fields}
+
+
+def checked_agent(word: str) -> dict[str, object]:
+    """Behind a wall, the files that its command names are there."""
+    return {"command": [sys.executable, str(CHECKED), word, str(FAKE)], "asks-for": ["bash"]}
 
 
 def toml(agents: dict[str, dict[str, object]]) -> str:

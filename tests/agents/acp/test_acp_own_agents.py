@@ -68,6 +68,26 @@ def test_an_agent_that_is_added_is_there_at_once_and_can_be_checked(
     assert (again.returncode, "already" in again.stderr) == (2, True)
 
 
+def test_a_check_finds_what_an_agent_does_and_what_it_must_not_do(
+    own_daemon: DaemonProcess, config: Path, tmp_path: Path
+) -> None:
+    def checked(agent: str) -> tuple[int, dict[str, bool | None]]:
+        done = cli(own_daemon, config, "check", agent, "--url", own_daemon.url, "--json")
+        return done.returncode, {each["what"]: each["seen"] for each in msgspec.json.decode(done.stdout)}
+
+    code, report = checked("obedient")
+    assert [what for what, seen in report.items() if seen is False] == []
+    assert code == 0
+    steps = ("a rejected call does not run", "tool policies hold", "tools of an MCP server")
+    assert [report[step] for step in steps] == [True] * 3
+    assert report["a session goes on after its agent ended"]
+    assert report["a session goes on after its agent was killed"]
+    assert (report["no process is left (SIGKILL)"], report["files and terminals of the daemon"]) == (True, True)
+    code, report = checked("defiant")
+    assert code == 1
+    assert [report[step] for step in steps[:2]] == [False] * 2
+
+
 def test_the_agent_reads_and_writes_files_of_the_sessions_directory_only(session: OwnSession, tmp_path: Path) -> None:
     session.create()
     (session.workspace / "notes.txt").write_text("alpha\nbeta\n")
