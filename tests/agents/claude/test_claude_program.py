@@ -154,6 +154,7 @@ def test_the_mcp_config_is_readable_only_by_its_owner(tmp_path: Path) -> None:
         "timeout": 5000,
     }
     assert servers["everyagent"]["headers"] == {"Authorization": "Bearer secret"}
+    assert servers["everyagent"]["timeout"] >= 24 * 3600 * 1000, "clients may take their time"
     assert "secret" not in " ".join(launching.argv("claude", given, path))
 
 

@@ -15,6 +15,8 @@ _PROTOCOL = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
     *("--include-partial-messages", "--include-hook-events", "--permission-prompt-tool", "stdio"),
 )
+#: The time that a client has to run a custom tool: without a limit of its own, Claude Code gives up after a minute.
+TOOL_LIMIT_MS = 7 * 24 * 3600 * 1000
 #: Prefixes of the variables that each cloud needs.
 _CLOUDS = {"CLAUDE_CODE_USE_BEDROCK": ("AWS_",), "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "VERTEX_", "CLOUD_ML_")}
 _NAMES = frozenset(
@@ -90,7 +92,8 @@ def write_mcp_config(launch: Launch) -> Path | None:
     servers = {name: _server(server) for name, server in launch.mcp.items() if server.enabled}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
-        servers[policies.CUSTOM_SERVER] = {"type": "http", "url": launch.tools_url, "headers": headers}
+        own = {"type": "http", "url": launch.tools_url, "headers": headers, "timeout": TOOL_LIMIT_MS}
+        servers[policies.CUSTOM_SERVER] = own
     if not servers:
         return None
     launch.scratch.mkdir(parents=True, exist_ok=True)
