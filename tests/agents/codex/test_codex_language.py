@@ -17,7 +17,8 @@ from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import ItemCompleted, ItemStarted, PermissionRequested, PermissionResolved, Unparsed
-from everyagent.model.parts import JsonPart
+from everyagent.model.items import Item
+from everyagent.model.parts import JsonPart, ToolCallPart, ToolResultPart
 from everyagent.runtime.framing import Line
 
 THREAD = {"thread": {"id": "T"}}
@@ -128,6 +129,27 @@ def test_a_thread_and_its_sub_agents_belong_to_the_session_that_opened_it() -> N
     router.leave("b")
     assert list(router.route(spoke)) == []
     assert [owner for owner, _ in router.route(said(method="configWarning", params={}))] == ["a"]
+
+
+def test_items_of_a_nested_sub_agent_have_their_native_ids() -> None:
+    """Of a thread in a thread, whose items have daemon-made keys: ids of two threads may be equal."""
+    decoder = opened()
+    found: list[Item] = []
+
+    def activity(thread: str, child: str, kind: str) -> None:
+        item = {"type": "subAgentActivity", "id": "call_1", "agentThreadId": child, "agentPath": "/a", "kind": kind}
+        params = {"threadId": thread, "turnId": "turn", "item": item}
+        decoded = drafts(decoder.decode(said(method="item/started", params=params)))
+        found.extend(draft.item for draft in decoded if isinstance(draft, ItemCompleted))
+
+    activity("T", "child", "started")
+    activity("child", "grandchild", "started")
+    activity("child", "grandchild", "completed")
+    activity("T", "child", "completed")
+    assert [item.kind for item in found] == ["tool_call", "tool_call", "tool_result", "tool_result"]
+    assert {item.native_item_id for item in found} == {"call_1"}
+    calls = [part.call_id for item in found for part in item.content if isinstance(part, ToolCallPart | ToolResultPart)]
+    assert calls[0] == calls[3] != calls[1] == calls[2], "call ids are unique in the session"
 
 
 def test_rate_limits_go_to_the_session_whose_usage_came_before() -> None:

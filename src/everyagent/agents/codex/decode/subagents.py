@@ -10,12 +10,16 @@ REMEMBERED = 4096
 
 
 class Subagent:
-    """`call` is the key of the call that made it, on the thread `parent`; `owed`: the call has no result yet."""
+    """`call` is the key of the call that made it, on the thread `parent`, and `native` the id of that call there.
 
-    __slots__ = ("call", "halting", "owed", "parent", "path", "text", "turn")
+    `owed`: the call has no result yet.
+    """
 
-    def __init__(self, call: str, parent: str = "", path: str = "", *, owed: bool = False) -> None:
+    __slots__ = ("call", "halting", "native", "owed", "parent", "path", "text", "turn")
+
+    def __init__(self, call: str, native: str = "", parent: str = "", path: str = "", *, owed: bool = False) -> None:
         self.call = call
+        self.native = native
         self.parent = parent
         self.path = path
         self.owed = owed
@@ -30,9 +34,10 @@ class SubagentTurn(NamedTuple):
 
 
 class SubagentResult(NamedTuple):
-    """The result of the call that made a sub-agent."""
+    """The result of the call that made a sub-agent; `native` is that call's native id."""
 
     call: str
+    native: str
     text: str
 
 
@@ -45,11 +50,11 @@ class Subagents:
             if thread not in self._by_thread:
                 remember(self._by_thread, thread, Subagent(call), REMEMBERED)
 
-    def begin(self, thread: str, call: str, parent: str, path: str) -> bool:
+    def begin(self, thread: str, call: str, native: str, parent: str, path: str) -> bool:
         """False if it is known: then the call that made it reports its end."""
         if thread in self._by_thread:
             return False
-        remember(self._by_thread, thread, Subagent(call, parent, path, owed=True), REMEMBERED)
+        remember(self._by_thread, thread, Subagent(call, native, parent, path, owed=True), REMEMBERED)
         return True
 
     def call_of(self, thread: str) -> str | None:
@@ -66,7 +71,7 @@ class Subagents:
         if known is None or not known.owed:
             return None
         known.owed = False
-        return SubagentResult(known.call, known.text)
+        return SubagentResult(known.call, known.native, known.text)
 
     def turn_started(self, thread: str, turn: str) -> None:
         """The sub-agent's turn has begun."""

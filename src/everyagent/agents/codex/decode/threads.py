@@ -153,7 +153,7 @@ class ThreadItems:
         """A sub-agent starts, gets a message, or ends: its start is a call, its end the result of that call."""
         child, key = item.agent_thread_id, self.key(thread, item.id)
         if item.kind == "started":
-            if not self.subagents.begin(child, key, thread, item.agent_path):
+            if not self.subagents.begin(child, key, item.id, thread, item.agent_path):
                 return ()
             arguments = f'{{"agent":"{item.agent_path}"}}'
             part = ToolCallPart(name=tools.SPAWN, arguments=arguments, call_id=key)
@@ -173,7 +173,7 @@ class ThreadItems:
             result_key(returned.call),
             tools.SPAWN,
             [ToolResultPart(call_id=returned.call, output=returned.text, is_error=interrupted)],
-            native=returned.call,
+            native=returned.native,
             subagent=None,
             status="failed" if interrupted else "completed",
             error="The sub-agent was interrupted." if interrupted else None,
