@@ -32,6 +32,17 @@ async def new_session(on: Managed, **metadata: str) -> str:
     return (await on.managed_sessions.create(asked)).id
 
 
+async def test_a_created_session_and_a_retrieved_one_have_the_same_fields(on: Managed) -> None:
+    agent = await on.agents.create(AgentCreate(name="a", model="mock-small", tools=[AgentToolset()]))
+    place = await on.environments.create(EnvironmentCreate(name="e"))
+    asked = SessionCreate(agent=agent.id, environment_id=place.id, title="A title", metadata={"a": "b"})
+    created = await on.managed_sessions.create(asked)
+    retrieved = await on.managed_sessions.retrieve(created.id)
+    for field in created.__struct_fields__:
+        if field not in ("stats", "updated_at"):
+            assert getattr(retrieved, field) == getattr(created, field), field
+
+
 async def test_no_concurrent_update_of_a_session_is_lost(on: Managed) -> None:
     session_id = await new_session(on)
     patches = [SessionUpdate(metadata={f"key{number}": str(number)}) for number in range(MANY)]
