@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -25,8 +26,12 @@ sys.exit(child.wait())
 """
 
 
-def mortal(binary: str, folder: Path) -> str:
-    """The path of a program that runs `binary`."""
+def mortal(binary: str, folder: Path, *, walled: bool = False) -> str:
+    """The path of a program that runs `binary`. Behind a wall it sees the files of its own folder alone."""
+    if walled:
+        copied = folder / f"real-{Path(binary).name}"
+        shutil.copy(binary, copied)
+        binary = str(copied)
     path = folder / f"mortal-{Path(binary).name}"
     path.write_text(_PROGRAM.format(python=sys.executable, binary=binary, lines=LINES))
     path.chmod(0o755)

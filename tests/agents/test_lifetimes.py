@@ -16,6 +16,7 @@ from tests.waiting import LIMIT_SECONDS, wait_until
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemStarted, SessionEnded, TurnEnded
 from everyagent.model.sessions import Lifetime
+from everyagent.runtime.wall_probe import unavailable_reason
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from everyagent.testing.rules import Rules
 
@@ -91,16 +92,23 @@ class Client:
 Start = Callable[[Lifetime, str], Client]
 
 
-@pytest.fixture(scope="module", params=sorted(SURROUNDINGS))
+@pytest.fixture(
+    scope="module",
+    params=[*((agent, "none") for agent in sorted(SURROUNDINGS)), ("claude", "namespace")],
+    ids=lambda param: f"{param[0]}-{param[1]}",
+)
 def staged(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[tuple[str, DaemonProcess]]:
+    agent, isolation = request.param
+    if isolation == "namespace" and (reason := unavailable_reason()):
+        pytest.skip(f"no walls here: {reason}")
     folder = tmp_path_factory.mktemp("home")
-    environment = SURROUNDINGS[request.param](folder)
+    environment = SURROUNDINGS[agent](folder)
     variable = next(name for name in environment if name.endswith("_BIN"))
-    environment[variable] = mortal(environment[variable], folder)
-    with daemon_of(tmp_path_factory.mktemp("daemon"), "--isolation", "none", **environment) as running:
-        yield request.param, running
+    environment[variable] = mortal(environment[variable], folder, walled=isolation == "namespace")
+    with daemon_of(tmp_path_factory.mktemp("daemon"), "--isolation", isolation, **environment) as running:
+        yield agent, running
 
 
 @pytest.fixture
@@ -128,7 +136,8 @@ def start(staged: tuple[str, DaemonProcess], tmp_path: Path) -> Generator[Start]
             client.terminate()
 
 
-@pytest.mark.parametrize(("lifetime", "way"), [*(("process", way) for way in WAYS), ("turn", "exit 7")])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("lifetime", ["process", "turn"])
 def test_a_session_ends_with_its_agents_process(start: Start, lifetime: Lifetime, way: str) -> None:
     session = start(lifetime, way)
     session.interrupted_by_death(way)
@@ -136,13 +145,13 @@ def test_a_session_ends_with_its_agents_process(start: Start, lifetime: Lifetime
     assert isinstance(ended, SessionEnded)
     assert ended.terminated_by == "agent"
     assert session.info()["ended"] is True
-    if way == "exit 0":
+    if (lifetime, way) == ("process", "exit 0"):
         assert ended == SessionEnded(reason="completed", terminated_by="agent")
         return
     assert ended.reason == "error"
     assert ended.message
-    assert ended.exit_code == (7 if way == "exit 7" else None)
-    if way == "exit 7":
+    assert ended.exit_code == {"SIGKILL": None, "exit 0": 0, "exit 7": 7}[way]
+    if way != "SIGKILL":
         assert ended.stderr
         assert ended.stderr.truncated
         assert ended.stderr.total_lines
@@ -160,7 +169,7 @@ def test_a_turn_session_ends_after_its_first_turn(start: Start) -> None:
 
 def test_an_open_session_outlives_its_agents_process(start: Start) -> None:
     session = start("open", "open")
-    for number, way in enumerate(("SIGKILL", "exit 0")):
+    for number, way in enumerate(WAYS):
         session.interrupted_by_death(way, 2 * number)
         session.send(TALK)
         ended = session.until(TurnEnded, 2 * number + 2)
