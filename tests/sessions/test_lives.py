@@ -20,6 +20,7 @@ from everyagent.model.events import (
     PermissionResolved,
     QuestionRequested,
     QuestionResolved,
+    SessionEnded,
     SessionUpdated,
     TurnEnded,
     TurnStarted,
@@ -321,7 +322,7 @@ async def test_a_terminated_session_has_ended_and_accepts_nothing(opened: Opened
         with pytest.raises(SessionHasEnded):
             await sessions.update(talk.id, UpdateSession(title="late"))
         events = await talk.events()
-        assert events[-1].type == "session.ended"
+        assert events[-1].data == SessionEnded(reason="terminated", terminated_by="daemon")
         assert check(events, include_raw=True) == []
 
 

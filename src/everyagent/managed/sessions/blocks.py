@@ -39,14 +39,17 @@ class Image(Struct, frozen=True, kw_only=True, tag_field="type", tag="image"):
     source: ImageSource
 
 
+class Citations(Struct, frozen=True, kw_only=True):
+    """Kept as it came: no agent is told to cite."""
+
+    enabled: bool
+
+
 class DocumentBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="document"):
     source: DocumentSource
     title: str | None = None
     context: str | None = None
-
-
-class Citations(Struct, frozen=True, kw_only=True):
-    enabled: bool
+    citations: Citations | None = None
 
 
 class SearchResult(Struct, frozen=True, kw_only=True, tag_field="type", tag="search_result"):
