@@ -2,12 +2,18 @@
 
 import shutil
 import signal
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from everyagent.client import Client
+from everyagent.clock import Clock
+from everyagent.config import Settings
+from everyagent.daemon import sessions_of
+from everyagent.lazy_managed import LazyManaged
+from everyagent.managed import Managed
 from everyagent.runtime.ports import free_port
+from everyagent.sessions.limits import Limits
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 from tests.pausing import pause
 
@@ -63,6 +69,18 @@ def end(node: NodeProcess) -> None:
     if node.alive:
         node.resume()
         node.kill()
+
+
+@asynccontextmanager
+async def node_here(
+    folder: Path, store: str, *, clock: Clock | None = None, max_agents: int = 0
+) -> AsyncGenerator[Managed]:
+    """A node in the process of the test, without a server. Its clock is that of its machine."""
+    settings = Settings(data_dir=folder, default_agent="mock", store=store, vault_key="00" * 32)
+    lazy, policy = LazyManaged(), Limits(sweep_every=0.02, max_agents=max_agents)
+    url = f"http://{folder.name}:1"
+    async with sessions_of(settings, limits=policy, clock=clock, managed=lazy, node_url=url):
+        yield lazy.managed
 
 
 def client(node: NodeProcess) -> Client:

@@ -7,9 +7,6 @@ from pathlib import Path
 import anyio
 
 from everyagent.clock import ClusterClock, SystemClock
-from everyagent.config import Settings
-from everyagent.daemon import sessions_of
-from everyagent.lazy_managed import LazyManaged
 from everyagent.log.records import RecordQuery
 from everyagent.managed import Managed
 from everyagent.managed.deployments.runs import PENDING, new_run
@@ -20,7 +17,7 @@ from everyagent.managed.sessions.shape import SessionCreate
 from everyagent.managed.work_queue.shape import WorkBeat, WorkPoll
 from everyagent.model.asks import AskTimeout
 from everyagent.model.sessions import CreateSession
-from everyagent.sessions.limits import Limits
+from tests.cluster.nodes import node_here
 from tests.managed import services
 from tests.managed.test_deployments import deployed, until
 from tests.postgres.server import PostgresServer
@@ -48,19 +45,13 @@ class SteppedTime:
 
 
 @asynccontextmanager
-async def node(folder: Path, store: str, clock: SystemClock) -> AsyncGenerator[Managed]:
-    settings = Settings(data_dir=folder, default_agent="mock", store=store, vault_key="00" * 32)
-    lazy, policy = LazyManaged(), Limits(sweep_every=0.02)
-    url = f"http://{folder.name}:1"
-    async with sessions_of(settings, limits=policy, clock=clock, managed=lazy, node_url=url) as _:
-        yield lazy.managed
-
-
-@asynccontextmanager
 async def two(folder: Path, postgres: PostgresServer) -> AsyncGenerator[tuple[Managed, Managed]]:
     """The clock of the second one is wrong."""
     store = postgres.new_schema()
-    async with node(folder / "right", store, SystemClock()) as right, node(folder / "fast", store, FastClock()) as fast:
+    async with (
+        node_here(folder / "right", store) as right,
+        node_here(folder / "fast", store, clock=FastClock()) as fast,
+    ):
         yield right, fast
 
 
@@ -117,9 +108,9 @@ async def one_round(scheduler: Scheduler) -> None:
 
 async def test_an_ask_that_is_taken_over_does_not_expire(postgres: PostgresServer, tmp_path: Path) -> None:
     store = postgres.new_schema()
-    async with node(tmp_path / "right", store, SystemClock()) as right:
+    async with node_here(tmp_path / "right", store) as right:
         asked = [await asking(right, tmp_path, seconds) for seconds in (86_400, 1)]
-    async with node(tmp_path / "fast", store, FastClock()) as fast:
+    async with node_here(tmp_path / "fast", store, clock=FastClock()) as fast:
         long, short = (Talk(fast.sessions, each.id) for each in asked)
         await until(lambda: no_ask(short))
         assert len(await fast.sessions.asks(long.id, pending=True)) == 1

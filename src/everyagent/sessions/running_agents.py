@@ -1,5 +1,7 @@
 """The limit on agents that run at a time. Every actor asks here before it starts one."""
 
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from everyagent.sessions.refusals import too_many_agents
@@ -35,6 +37,10 @@ class RunningAgents:
         """Raises `TooManyAgents` if the actor has no agent, and cannot start one now."""
         if self._full(actor) and not self._idle():
             raise too_many_agents(self._most)
+
+    def room(self, actors: "Iterable[Actor]") -> float:
+        """How many more agents may run, when those that are idle are stopped and each actor with work has its own."""
+        return self._most - sum(not each.idle for each in actors) if self._most else math.inf
 
     def _full(self, actor: "Actor") -> bool:
         """Whether the actor has no agent, and as many others have one as may."""

@@ -216,10 +216,15 @@ class Supervisor:
     async def recover(self) -> None:
         """Load every session that a dead daemon left unfinished, or whose asks have a deadline.
 
-        One that cannot be loaded now is tried again.
+        One that cannot be loaded now is tried again. In a cluster, sessions with waiting messages for which there is no
+        room here are left to other nodes, or to the next call.
         """
-        unfinished = [each.session_id for each in await self._log.unfinished() if each.agent in self._agents.names()]
-        for session_id in dict.fromkeys([*unfinished, *await self._deadlines.sessions(self._log)]):
+        unfinished = [each for each in await self._log.unfinished() if each.agent in self._agents.names()]
+        left = {each.session_id for each in unfinished if each.queued_inputs and self.release is not None}
+        with_deadline = await self._deadlines.sessions(self._log)
+        for session_id in dict.fromkeys([*(each.session_id for each in unfinished), *with_deadline]):
+            if session_id in left and self._running.room(self._actors.values()) < 1:
+                continue
             if not await self._loaded(session_id):
                 self._start_reloading(session_id, self._limits.reload_delay)
 
