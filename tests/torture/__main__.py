@@ -64,7 +64,7 @@ def _arguments() -> _Arguments:
 
 
 def main() -> int:
-    """The exit code: 0 if every row held, 1 if one did not."""
+    """The exit code: 0 if every row held and was in time, 1 if one did not or was not."""
     asked = _arguments()
     allow_many_files()
     finished: list[Finished] = []
@@ -79,7 +79,7 @@ def main() -> int:
             if failure := finished[-1].failure:
                 bar.console.print(f"{name}: {failure}", markup=False)
     sys.stdout.write(f"{markdown(finished)}\nThe report is in {asked.report}.\n")
-    return 1 if any(row.failure for row in finished) else 0
+    return 1 if any(row.failure or row.outcome.missed for row in finished) else 0
 
 
 def _finished(name: str, bar: Progress, asked: _Arguments) -> Finished:

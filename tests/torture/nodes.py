@@ -9,7 +9,7 @@ import signal
 import statistics
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -40,6 +40,8 @@ PROMPTS = ["[text words=30]", "hello [tool name=bash command='echo hi']", "[floo
 #: Faults of one node at a time, or of two at once. `KINDS` move sessions to another node.
 FAULTS = (("kill",), ("pause", "cut"), ("stop",), ("nats",), ("database",), ("cut from nats",))
 KINDS = ("kill", "pause", "cut", "stop")
+#: Within so many seconds, another node takes a message: at once when a session is handed over, else after a lease.
+LIMITS = {"kill": 15.0, "pause": 15.0, "cut": 15.0, "stop": 1.0}
 #: A session is sent no message while so many wait for the end of their turns.
 MOST_WAITING = 5
 #: How long a server is away, or a node cut off from NATS.
@@ -296,6 +298,15 @@ class Servers:
             ]
 
 
+def missed(moved: Mapping[str, Sequence[float]]) -> list[str]:
+    """What took longer than its limit."""
+    return [
+        f"after {kind}, the first message was taken after {max(seconds):.2f} s; the limit is {LIMITS[kind]:.0f} s"
+        for kind, seconds in moved.items()
+        if max(seconds, default=0.0) > LIMITS[kind]
+    ]
+
+
 async def run(run: Run) -> Outcome:
     rounds = [kinds for _ in range(run.pick(1, 30)) for kinds in FAULTS]
     run.announce(len(rounds))
@@ -318,4 +329,5 @@ async def run(run: Run) -> Outcome:
         if seconds:
             figure = f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s"
             outcome.figures[f"first message taken elsewhere after {kind}"] = figure
+    outcome.missed = missed(torture.moved)
     return outcome

@@ -43,14 +43,22 @@ def _head() -> str:
 def _table(rows: Sequence[Finished]) -> str:
     lines = ["| row | fault | injected | result | time |", "|---|---|---:|---|---:|"]
     for row in rows:
-        result = "**failed**" if row.failure else "in part" if row.outcome.partial else "passed"
-        lines.append(f"| {row.name} | {row.fault} | {row.outcome.faults:,} | {result} | {row.seconds:,.0f} s |")
+        lines.append(f"| {row.name} | {row.fault} | {row.outcome.faults:,} | {_result(row)} | {row.seconds:,.0f} s |")
     return "\n".join(lines)
+
+
+def _result(row: Finished) -> str:
+    if row.failure:
+        return "**failed**"
+    if row.outcome.missed:
+        return "**missed a limit**"
+    return "in part" if row.outcome.partial else "passed"
 
 
 def _section(row: Finished) -> str:
     lines = [f"### {row.name}", ""]
     lines += [f"* {what}: {figure}" for what, figure in row.outcome.figures.items()]
+    lines += [f"* missed: {each}" for each in row.outcome.missed]
     lines += [f"* not run: {each}" for each in row.outcome.partial]
     lines += ["* failed:", "", "```", row.failure, "```"] if row.failure else []
     return "\n".join([*lines, ""])

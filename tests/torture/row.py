@@ -10,11 +10,15 @@ from msgspec import Struct, field
 
 
 class Outcome(Struct, kw_only=True):
-    """`faults` counts injections. `figures` are measurements with their units. `partial` says what was not run."""
+    """`faults` counts injections. `figures` are measurements with their units. `partial` says what was not run.
+
+    `missed` says which figures are worse than they have to be on a machine without other work.
+    """
 
     faults: int = 0
     figures: dict[str, str] = field(default_factory=dict[str, str])
     partial: list[str] = field(default_factory=list[str])
+    missed: list[str] = field(default_factory=list[str])
 
 
 class Run(NamedTuple):
