@@ -101,6 +101,7 @@ async def sessions_of(
     if node_url is not None:
         cluster = await join_cluster(settings, cluster_clock, node_url, vault.derived)
     storage = cluster or await open_log(settings, clock)
+    node_name = cluster.membership.name if cluster is not None else None
     log = WorkspaceLog(storage)
     try:
         keys = await Keyring.load(storage, clock)
@@ -141,7 +142,7 @@ async def sessions_of(
                 per_agent,
             )
             worktrees = Worktrees(settings.data_dir.resolve(), log)
-            checkpoints = Checkpoints(settings.data_dir.resolve(), log)
+            checkpoints = Checkpoints(settings.data_dir.resolve(), log, node_name)
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,
@@ -154,6 +155,7 @@ async def sessions_of(
                 projections=managed,
                 runners=runners,
                 checkpoints=checkpoints,
+                node=node_name,
             )
             creation = Creation(
                 log=log,
@@ -169,6 +171,7 @@ async def sessions_of(
                 max_sessions=limits.max_sessions,
                 runners=runners,
                 prices=prices,
+                node=node_name,
             )
             webhooks = services.webhooks = LazyWebhooks(
                 log,

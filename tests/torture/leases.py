@@ -20,7 +20,7 @@ from everyagent.cluster.lease import LEASE_SECONDS
 from everyagent.cluster.node import Node
 from everyagent.errors import LogFenced, StoreUnavailable
 from everyagent.log.fanout import News
-from everyagent.log.ownership import Beat, NodeInfo, Owner
+from everyagent.log.ownership import Beat, Home, NodeInfo, Owner
 from everyagent.model.responses import BusStatus
 from tests.torture.row import Outcome, Run
 
@@ -189,6 +189,9 @@ class SimulatedNode:
         raise NotImplementedError
 
     async def owner(self, session_id: str) -> Owner | None:
+        raise NotImplementedError
+
+    async def home(self, session_id: str) -> Home | None:
         raise NotImplementedError
 
     async def without_owner(self, session_ids: Iterable[str]) -> set[str]:

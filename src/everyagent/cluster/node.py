@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import anyio
+from anyio import to_thread
 
 from everyagent.clock import ClusterClock
 from everyagent.cluster.lease import LeasePolicy
@@ -98,9 +100,15 @@ class Node:
         return self._beaten_at <= since or any(node.node_id == node_id for node in self.nodes)
 
     async def elsewhere(self, session_id: str) -> Owner | None:
-        """The other living node that owns the session, if there is one."""
+        """The other living node that owns the session, if there is one.
+
+        A session without an owner whose directory is not here belongs on the node that had it before.
+        """
         owner = await self._membership.owner(session_id)
-        return None if owner is None or owner.node_id == self.node_id else owner
+        if owner is not None:
+            return None if owner.node_id == self.node_id else owner
+        home = await self._membership.home(session_id)
+        return home.node if home and not await to_thread.run_sync(Path(home.directory).is_dir) else None
 
     async def run(self) -> None:
         """For ever. The first heartbeat is due at once."""

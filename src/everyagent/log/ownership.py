@@ -29,6 +29,11 @@ class Owner(NamedTuple):
     url: str
 
 
+class Home(NamedTuple):
+    directory: str
+    node: Owner
+
+
 class Beat(NamedTuple):
     """The result of a heartbeat. Without `renewed`, this node was removed by another one.
 
@@ -47,7 +52,7 @@ class Membership(Protocol):
 
     @property
     def node_id(self) -> str:
-        """The name of this node. It has another one after each `join`."""
+        """The id of this node. It has another one after each `join`."""
         ...
 
     async def join(self) -> None:
@@ -64,6 +69,10 @@ class Membership(Protocol):
 
     async def owner(self, session_id: str) -> Owner | None:
         """The node that owns a session; None if no living one does, or there is no such session."""
+        ...
+
+    async def home(self, session_id: str) -> "Home | None":
+        """The directory of a session without an owner, and another living node that had it before, by its name."""
         ...
 
     async def without_owner(self, session_ids: Iterable[str]) -> set[str]:

@@ -24,7 +24,7 @@ from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted, TurnEnded, TurnStarted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import StatusPart
-from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.config import config_of, node_with
 from everyagent.sessions.locks import Locks
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.refusals import session_ended
@@ -41,12 +41,13 @@ logger = get_logger(__name__)
 
 
 class Checkpoints:
-    """`folder` is the daemon's data folder."""
+    """`folder` is the daemon's data folder, `node` the name of this node of a cluster."""
 
-    def __init__(self, folder: Path, log: Log) -> None:
+    def __init__(self, folder: Path, log: Log, node: str | None = None) -> None:
         self._git = Git(folder / "git")
         self._place = folder / "checkpoints"
         self._log = log
+        self._node = node
         self._locks = Locks()
         #: Sessions whose last checkpoint failed: trying again would delay each of their turns.
         self._failed: set[int] = set()
@@ -61,6 +62,8 @@ class Checkpoints:
     async def _keep(self, actor: "Actor", sequence: int, moment: Moment, ended: int | None = None) -> None:
         record = actor.record
         if not config_of(record).checkpoints or record.number in self._failed or record.status == "ended":
+            return
+        if self._elsewhere(record):
             return
         try:
             async with self._locks.hold(str(record.number)):
@@ -99,6 +102,12 @@ class Checkpoints:
         return RewoundSession(sequence=sequence, files=files, conversation=talks)
 
     async def _restored(self, record: SessionRecord, sequence: int, next_turn: int | None, head: int) -> list[str]:
+        if other := self._elsewhere(record):
+            raise BadRequest(
+                f"The session's files and checkpoints are on another machine, on the node {other} of the cluster. "
+                "Start that node, or rewind the `conversation` alone.",
+                field="restore",
+            )
         begun = await self._begun(record)
 
         def restore(store: Store) -> list[str]:
@@ -150,6 +159,11 @@ class Checkpoints:
                 known = False
             if not known:
                 await to_thread.run_sync(_forget, folder)
+
+    def _elsewhere(self, record: SessionRecord) -> str | None:
+        """The name of the other node that has the session's files."""
+        config = config_of(record)
+        return node_with(Path(config.directory), config, self._node)
 
     def _folder(self, record: SessionRecord) -> Path:
         """A session of another log may have the number, too, but hardly the time."""

@@ -66,7 +66,10 @@ class Creation:
         max_sessions: int = 0,
         runners: RunnerSessions | None = None,
         prices: Prices = UNPRICED,
+        node: str | None = None,
     ) -> None:
+        """`node` is the name of this node of a cluster."""
+        self._node = node
         self._worktrees = worktrees
         self._prices = prices
         self._runners = runners or RunnerSessions()
@@ -126,6 +129,7 @@ class Creation:
             mcp=redacted(request.mcp),
             runner=runner,
             confined_to=self._confinement(),
+            node=self._node if runner is None and projection is None else None,
         )
         secrets = SessionSecrets(
             env={**request.env, **request.secrets}, secrets=sorted(request.secrets), mcp=request.mcp
@@ -194,7 +198,7 @@ class Creation:
         new_id, made = _checked_id(request.session_id), None
         if config.worktree is not None:
             made, directory = await self._worktrees.copy(new_id, config)
-            config = replace(config, directory=directory, worktree=made)
+            config = replace(config, directory=directory, worktree=made, node=self._node)
         record = self._record(new_id, agent, choice, config, secrets)
         masker = self._launcher.masker(secrets, config)
         title = origin.title if request.title is None else masker.mask_text(request.title)

@@ -1,8 +1,11 @@
 """Errors of refused commands, each with advice on what to do instead."""
 
+from pathlib import Path
+
 import msgspec
 
 from everyagent.errors import (
+    AgentFailed,
     AskClosed,
     AskNotFound,
     CommitFailed,
@@ -101,6 +104,13 @@ def too_many_agents(limit: int) -> TooManyAgents:
     return TooManyAgents(
         f"{limit} agents run and are busy, the server's limit (`--max-agents`). Try again when one of them is done.",
         limit=limit,
+    )
+
+
+def directory_elsewhere(directory: Path, node: str) -> AgentFailed:
+    return AgentFailed(
+        f"The session's directory {directory} is not on this node of the cluster: the session worked on the node "
+        f"{node}. Start that node, and the session goes back to it when it rests; or mount the directory on all nodes."
     )
 
 

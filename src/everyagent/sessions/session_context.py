@@ -15,12 +15,14 @@ from everyagent.model.prices import Prices
 from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.checkpoints import Checkpoints
 from everyagent.sessions.counts import Counts
+from everyagent.sessions.launch.config import config_of, node_with
 from everyagent.sessions.launch.known_secrets import launch_secrets
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.decision import Decision
 from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.projection import Projections
 from everyagent.sessions.machine.session_mask import SessionMask
+from everyagent.sessions.refusals import directory_elsewhere
 
 if TYPE_CHECKING:
     from everyagent.sessions.actor import Actor
@@ -33,6 +35,7 @@ class SessionContext(NamedTuple):
 
     `admit` is awaited before an actor starts an agent; it raises `TooManyAgents`. `lost` is called once by an actor
     whose memory and log may differ. `seal_input` encrypts a waiting message that has a secret of its session in it.
+    `node` is the name of this node of a cluster.
     """
 
     log: Log
@@ -49,6 +52,7 @@ class SessionContext(NamedTuple):
     masker_of: Callable[[SessionRecord], Masker] = lambda _: NOTHING
     seal_input: Callable[[Masker, Input, str], Input] = lambda _masker, input, _session: input
     checkpoints: Checkpoints | None = None
+    node: str | None = None
 
     async def turn_begins(self, actor: "Actor") -> None:
         """Before an agent is given its turn."""
@@ -77,6 +81,8 @@ class SessionContext(NamedTuple):
         launch = await self.launch_for(record)
         if machine.projection and self.projections:
             launch = await self.projections.launch(record, launch)
+        if other := node_with(launch.directory, config_of(record), self.node):
+            raise directory_elsewhere(launch.directory, other)
         turn = machine.state.turn
         if turn and turn.prompt and turn.prompt.system:
             launch = replace(launch, system_message=turn.prompt.system)

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 
 from everyagent.clock import Clock
 from everyagent.errors import LogFenced, OwnedElsewhere, SessionHasEnded, SessionNotFound, UnknownAgent
-from everyagent.log.log import Log
+from everyagent.log.log import Log, SessionRecord
 from everyagent.log.pending_audit import set_pending
 from everyagent.log.workspace_log import require_visible
 from everyagent.logs import get_logger
@@ -25,7 +27,7 @@ from everyagent.sessions.checkpoints import Checkpoints
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.isolated_faults import faults_of
 from everyagent.sessions.launch.agents import Agents
-from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.config import config_of, node_with
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.loading import past_of
@@ -56,7 +58,9 @@ class Supervisor:
         projections: Projections | None = None,
         runners: RunnerSessions | None = None,
         checkpoints: Checkpoints | None = None,
+        node: str | None = None,
     ) -> None:
+        """`node` is the name of this node of a cluster."""
         self._runners = runners or RunnerSessions()
         self._log = log
         self._agents = agents
@@ -81,6 +85,7 @@ class Supervisor:
             masker_of=launcher.masker_of,
             seal_input=launcher.seal_input,
             checkpoints=checkpoints,
+            node=node,
         )
         self._launcher = launcher
         self._actors: dict[str, Actor] = {}
@@ -303,8 +308,18 @@ class Supervisor:
             del self._actors[session_id]
             if actor.record.status == "ended":
                 self._spawn(self._launcher.scratch.remove, actor.record.number)
+            elif self.release is not None and config_of(actor.record).node not in (None, self._context.node):
+                self._spawn(self._give_back, actor.record)
         elif actor.live and long:
             self._spawn(actor.hibernate)
+
+    async def _give_back(self, record: SessionRecord) -> None:
+        """To the node that has the session's directory, if this one has not."""
+        config = config_of(record)
+        other = await to_thread.run_sync(node_with, Path(config.directory), config, self._context.node)
+        async with self._loading.hold(record.session_id):
+            if other and self.release is not None and record.session_id not in self._actors:
+                await self.release(record.number)
 
     async def close(self) -> None:
         """End every agent and every turn; nothing new is taken."""

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 import psycopg
 
 from everyagent.errors import OwnedElsewhere, StoreUnavailable
-from everyagent.log.ownership import Beat, NodeInfo, Owner
+from everyagent.log.ownership import Beat, Home, NodeInfo, Owner
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.database import TOKEN_LENGTH, Database, application
 from everyagent.log.session_record import SessionRecord
@@ -42,6 +42,7 @@ class PostgresMembership:
 
     def __init__(self, database: Database, address: NodeAddress) -> None:
         self.node_id = ""
+        self.name = address.name
         self._database = database
         self._address = address
         self._connection: Connection | None = None
@@ -65,6 +66,21 @@ class PostgresMembership:
                 (session_id,),
             ).fetchone()
             return None if row is None else Owner(*cast("tuple[str, str]", row))
+
+        return await self._run(read)
+
+    async def home(self, session_id: str) -> Home | None:
+        def read(connection: Connection) -> Home | None:
+            row = connection.execute(
+                f"SELECT {_config('directory')}, nodes.id, nodes.url FROM sessions "
+                f"JOIN nodes ON name = {_config('node')} "
+                f"WHERE session_id = ? AND {NO_OWNER} AND name <> ? ORDER BY lease_until DESC LIMIT 1",
+                (session_id, self.name),
+            ).fetchone()
+            if row is None:
+                return None
+            directory, node_id, url = cast("tuple[str, str, str]", row)
+            return Home(directory, Owner(node_id, url))
 
         return await self._run(read)
 
@@ -146,6 +162,10 @@ async def read_time(url: str) -> int:
             connection.close()
 
     return await asyncio.get_running_loop().run_in_executor(None, read)
+
+
+def _config(field: str) -> str:
+    return f"convert_from(config, 'UTF8')::json ->> '{field}'"
 
 
 def database_time(connection: Connection) -> int:

@@ -1,5 +1,7 @@
 """The configuration of a session beyond its row, as JSON that the log does not read."""
 
+from pathlib import Path
+
 import msgspec
 from msgspec import Struct, field
 
@@ -38,6 +40,8 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     Each pair of `rewound` stands for events that no longer count: those after the first number, up to the second.
 
     The agent runs on the machine of `runner`, if that is set. `runner_mark` is how far its conversation is in the log.
+
+    In a cluster, `node` is the name of the node with the directory; that of a managed session is made anew elsewhere.
     """
 
     directory: str
@@ -64,6 +68,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered: AnsweredIds = AnsweredIds()
     runner: str | None = None
     runner_mark: Mark | None = None
+    node: str | None = None
 
 
 class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,6 +86,13 @@ class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def named(self) -> dict[str, str]:
         return {name: self.env[name] for name in self.secrets}
+
+
+def node_with(directory: Path, config: SessionConfig, here: str | None) -> str | None:
+    """The name of the other node that has the session's directory, if the one called `here` has not."""
+    if here is None or config.runner is not None or config.node in (None, here) or directory.is_dir():
+        return None
+    return config.node
 
 
 def config_of(record: SessionRecord) -> SessionConfig:
