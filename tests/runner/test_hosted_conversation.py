@@ -10,7 +10,8 @@ import httpx2
 import msgspec
 import pytest
 
-from everyagent.agents.adapter import Adapter, Launch
+from everyagent.agents.adapter import Adapter, Launch, Prompt
+from everyagent.errors import AgentFailed
 from everyagent.model.runners import Acknowledged
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
@@ -45,7 +46,8 @@ class ScriptedUplink:
 
 
 async def _no_launch(session_id: str, epoch: int, launch: wire.RemoteLaunch) -> tuple[Adapter, Launch]:
-    raise AssertionError("no agent is launched in these tests")
+    await anyio.wait_all_tasks_blocked()
+    raise AgentFailed("No agent is launched in these tests.")
 
 
 @asynccontextmanager
@@ -135,6 +137,22 @@ async def test_a_callback_that_is_too_large_is_sent_in_parts(tmp_path: Path) -> 
         await over()
     assert [msgspec.to_builtins(each)[:2] for each in uplink.taken[:-1]] == [["result", n] for n in range(1, 10)]
     assert [msgspec.to_builtins(each)[0] for each in uplink.taken[-1:]] == ["died"]
+
+
+async def test_an_interrupt_does_not_overtake_the_message_before_it(tmp_path: Path) -> None:
+    """Commands come in a burst after an outage."""
+    launch = wire.RemoteLaunch(agent="mock", directory="", permission_mode="ask", agent_mode="build")
+    actions = [wire.Open(launch), wire.GivePrompt(Prompt(item_id="m", text="hi")), wire.Interrupt()]
+    uplink = ScriptedUplink([])
+    async with hosted(tmp_path, uplink) as (conversation, over):
+        for number, action in enumerate(actions, 1):
+            conversation.take(wire.Command(session_id="one", epoch=7, number=number, action=action))
+        with anyio.fail_after(LIMIT_SECONDS):
+            while len(uplink.taken) < len(actions):
+                await anyio.sleep(0.005)
+        conversation.lost("The runner was restarted.")
+        await over()
+    assert [msgspec.to_builtins(each)[:2] for each in uplink.taken[:3]] == [["result", n] for n in (1, 2, 3)]
 
 
 async def test_nobody_reads_from_agents_while_the_spool_is_full(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class RunnerListener(Protocol):
         ...
 
     async def missed(self, held: wire.Held) -> Sequence[wire.Action]:
-        """Committed messages and answers of the open turn that the runner does not have.
+        """Messages and answers of the open turn that an earlier daemon committed and the runner does not have.
 
         Raises `AgentFailed` if a message cannot be sent again.
         """
@@ -67,7 +67,8 @@ class RemoteConversation:
     """`send` passes a command to the runner, now or when it connects again; `gone` is called once at the end.
 
     Commands that the runner has not confirmed are kept, and sent again after a broken connection.
-    `resumed`: an earlier daemon opened the conversation.
+    `resumed`: an earlier daemon opened the conversation, and only the runner knows how many commands it had. Commands
+    wait for their numbers until what the earlier daemon did not send was sent.
     """
 
     def __init__(
@@ -94,6 +95,8 @@ class RemoteConversation:
         self._unconfirmed: dict[int, wire.Command] = {}
         self._results: dict[int, asyncio.Future[wire.Result]] = {}
         self._resumed = resumed
+        self._behind = resumed
+        self._waiting: list[wire.Action] = []
         self._held: wire.Held | None = None
         self._closing = False
         self._dead = asyncio.Event()
@@ -127,7 +130,7 @@ class RemoteConversation:
         if self._dead.is_set():
             return
         self._closing = True
-        if self._command(wire.Close(force)) is None:
+        if self._resumed or self._command(wire.Close(force)) is None:
             await self.die(Death(expected=True))
         await self._dead.wait()
 
@@ -146,6 +149,9 @@ class RemoteConversation:
     async def _done(self, action: wire.Action, limit: float | None = _RESULT_SECONDS) -> bool | None:
         """The result of a command; None if it is late. Raises what the agent's conversation raised."""
         if self._dead.is_set():
+            return None
+        if self._behind:
+            self._waiting.append(action)
             return None
         number = self._number + 1
         result = self._results[number] = asyncio.get_running_loop().create_future()
@@ -186,6 +192,8 @@ class RemoteConversation:
     async def catch_up(self) -> None:
         """Sends what an earlier daemon had committed and not sent, once all that the runner had sent is stored.
 
+        Then what this daemon has to send.
+
         If a message cannot be sent again, the conversation ends, and the turn with it.
         """
         while not self._dead.is_set():
@@ -210,8 +218,12 @@ class RemoteConversation:
         except BaseException:
             self._held = held
             raise
-        for action in missed:
+        if self._dead.is_set() or self._closing:
+            return
+        self._behind = False
+        for action in (*missed, *self._waiting):
             self._command(action)
+        self._waiting.clear()
 
     async def fail(self, fault: Exception) -> None:
         """An error of the daemon itself ends this agent only."""

@@ -27,6 +27,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _TOO_LARGE = 413
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
 _LIMITS = Limits()
+#: An interrupt waits so long for messages that came before it to be given to the agent.
+_GIVEN_SECONDS = 5.0
 #: So many messages are remembered, for a daemon that was restarted.
 _REMEMBERED = 256
 logger = get_logger(__name__)
@@ -131,6 +133,8 @@ class HostedConversation:
         match command.action:
             case wire.Open() | wire.GivePrompt() | wire.Steer() | wire.ApplyChange():
                 self._serial.put_nowait(command)
+            case wire.Interrupt():
+                self._spawn(self._interrupt, command)
             case _:
                 self._spawn(self._carry_out, command)
 
@@ -191,6 +195,13 @@ class HostedConversation:
     async def _carry_out_all(self) -> None:
         while command := await self._serial.get():
             await self._carry_out(command)
+            self._serial.task_done()
+
+    async def _interrupt(self, command: wire.Command) -> None:
+        """Commands may come in a burst: an interrupt must not overtake the message that it is to stop."""
+        with anyio.move_on_after(_GIVEN_SECONDS):
+            await self._serial.join()
+        await self._carry_out(command)
 
     async def _carry_out(self, command: wire.Command) -> None:
         try:

@@ -40,6 +40,8 @@ class RemoteActor(Actor):
     ) -> None:
         super().__init__(record, adapter, context, queue, past, projection)
         self._link = AgentLink(adapter, self, context.limits, lambda: RemoteListener(self))
+        #: The last event of the daemon before; what follows was committed by this one.
+        self._resumed_at = 0
 
     def _ready(self, turn: ActiveTurn, opened: Conversation | None) -> inputs.AgentReady:
         mark = Mark(epoch=opened.epoch, sequence=opened.sequence) if isinstance(opened, RemoteConversation) else None
@@ -47,6 +49,7 @@ class RemoteActor(Actor):
 
     def resume(self, take_up: Callable[[RunnerListener], Conversation]) -> None:
         """Go on with the conversation of an earlier daemon. Called before any input."""
+        self._resumed_at = self.record.last_sequence
         remote.resume(self.machine.state)
         listener = RemoteListener(self)
         self._link.attach(take_up(listener), listener)
@@ -73,7 +76,10 @@ class RemoteActor(Actor):
         return config_of(self.record).isolation
 
     async def missed(self, held: wire.Held) -> Sequence[wire.Action]:
-        """Messages and answers that are committed, and that the runner does not have."""
+        """Messages and answers that an earlier daemon committed, and that the runner does not have.
+
+        An answer that this daemon sends as well is taken once.
+        """
         if self.machine.state.turn is None:
             return ()
         found: list[wire.Action] = [*missed_messages(await self._turn(), held)]
@@ -84,9 +90,13 @@ class RemoteActor(Actor):
         return found
 
     async def _turn(self) -> list[EventData]:
-        """The events of the open turn in which its messages are."""
+        """The events of the open turn in which the messages of an earlier daemon are."""
         query = EventQuery(session=self.record.number, after=self.record.open_turn - 1, types=_MESSAGE_EVENTS)
-        stored = [decode_event(event.body).data async for event in intact_events(self._context.log, query)]
+        stored = [
+            decode_event(event.body).data
+            async for event in intact_events(self._context.log, query)
+            if event.sequence <= self._resumed_at
+        ]
         return [data for data in stored if not isinstance(data, UnknownData)]
 
     async def shut_down(self) -> None:
