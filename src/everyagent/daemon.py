@@ -118,7 +118,7 @@ async def sessions_of(
                 added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
                 isolation=isolation,
             )
-            runners = RunnerSessions(log.records, vault, settings.runner_lease, clock)
+            runners = RunnerSessions(log.records, vault, settings.runner_lease, clock, log.session)
             services = Services(
                 folder=settings.data_dir,
                 records=log.records,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -44,6 +44,7 @@ class ScriptedRunner:
         self.commands: list[wire.Command] = []
         self.welcome: wire.Welcome | None = None
         self.replaced = False
+        self.forgotten: list[str] = []
         self.connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -55,8 +56,18 @@ class ScriptedRunner:
         conversation = {wire.CONVERSATION_HEADER: f"{of[0]} {of[1]}"} if of else {}
         return headers | {wire.KEY_HEADER: self.key_id} | conversation
 
-    async def connect(self, *held: wire.Held, instance: str = "one", labels: dict[str, str] | None = None) -> None:
-        body = msgspec.json.encode(wire.Hello(instance=instance, version="1", labels=labels or {}, held=[*held]))
+    async def connect(
+        self,
+        *held: wire.Held,
+        instance: str = "one",
+        labels: dict[str, str] | None = None,
+        agents: Sequence[str] = ("mock",),
+        scratch: Sequence[str] = (),
+    ) -> None:
+        hello = wire.Hello(
+            instance=instance, version="1", labels=labels or {}, agents=[*agents], held=[*held], scratch=[*scratch]
+        )
+        body = msgspec.json.encode(hello)
         self.connection = await self.runners.connect(self.signed(self.secret, body), body)
         self._task = asyncio.get_running_loop().create_task(self._listen(self.connection))
 
@@ -70,6 +81,8 @@ class ScriptedRunner:
                     self.welcome = message
                 case wire.Replaced():
                     self.replaced = True
+                case wire.Forget():
+                    self.forgotten += message.sessions
                 case _:
                     continue
 

@@ -25,7 +25,7 @@ class Host:
     async def hello(self) -> wire.Hello:
         return wire.Hello(instance="one", version="1")
 
-    def take(self, message: wire.Command | wire.Welcome) -> None:
+    def take(self, message: wire.Command | wire.Welcome | wire.Forget) -> None:
         assert message == wire.Welcome(positions=[])
 
 

@@ -35,13 +35,22 @@ Args = TypeVarTuple("Args")
 class Runners:
     """`lease` is the time in seconds for which a runner may be disconnected. Nothing here is made before its first use.
 
+    `over` finds whether a runner no longer has this session: it has ended, was deleted, or is another one's.
+
     In a cluster, a runner serves the sessions of the node that it is connected to.
     """
 
-    def __init__(self, keys: RunnerKeys, clock: Clock, lease: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self,
+        keys: RunnerKeys,
+        clock: Clock,
+        lease: float = LEASE_SECONDS,
+        over: Callable[[RunnerId, str], Awaitable[bool]] | None = None,
+    ) -> None:
         self.keys = keys
         self._clock = clock
         self._lease = lease
+        self._over = over
         self._connections: dict[RunnerId, Connection] = {}
         self._conversations: dict[str, RemoteConversation] = {}
         self._timers: dict[RunnerId, asyncio.TimerHandle] = {}
@@ -127,6 +136,12 @@ class Runners:
             if principal.sees(runner.workspace)
         ]
 
+    def forget(self, runner: RunnerId, session_id: str) -> None:
+        """The session has ended. A runner that is not connected is told when it connects."""
+        connection = self._connections.get(runner)
+        if connection is not None and connection.open:
+            connection.send(wire.Forget(sessions=[session_id]))
+
     def close(self) -> None:
         """The daemon stops. Agents of runners go on, and the next daemon takes them up."""
         self._closed = True
@@ -175,6 +190,7 @@ class Runners:
         if timer := self._timers.pop(runner, None):
             timer.cancel()
         self._take_up(connection)
+        self._spawn(self._forget_ended, connection)
         logger.info("a runner connected", runner=runner.name, sessions=len(hello.held))
         return connection
 
@@ -201,6 +217,12 @@ class Runners:
             for command in commands:
                 connection.send(command)
             self._spawn(conversation.catch_up)
+
+    async def _forget_ended(self, connection: Connection) -> None:
+        runner = connection.key.runner
+        ended = [each for each in connection.hello.scratch if self._over and await self._over(runner, each)]
+        if ended:
+            connection.send(wire.Forget(sessions=ended))
 
     def lost(self, connection: Connection) -> None:
         """The connection has ended: its conversations are given up after the lease, unless the runner returns."""
@@ -245,7 +267,7 @@ class Runners:
             try:
                 await function(*args)
             except Exception:
-                logger.exception("a runner's conversation could not be ended")
+                logger.exception("a runner's task failed")
 
         task = asyncio.get_running_loop().create_task(run())
         self._tasks.add(task)

@@ -51,13 +51,17 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Hello(Struct, frozen=True, kw_only=True):
-    """The body of a connect. `instance` is new at each start of the runner."""
+    """The body of a connect. `instance` is new at each start of the runner.
+
+    `scratch` are the sessions that have a private folder on its machine.
+    """
 
     instance: str
     version: str
     labels: dict[str, str] = {}
     agents: list[str] = []
     held: list[Held] = []
+    scratch: list[str] = []
 
 
 class Ping(Struct, frozen=True, kw_only=True):
@@ -145,7 +149,13 @@ class Replaced(Struct, frozen=True, tag="replaced"):
     """Another process has connected as this runner."""
 
 
-Downlink: TypeAlias = Command | Welcome | Replaced
+class Forget(Struct, frozen=True, kw_only=True, tag="forget"):
+    """These sessions have ended or were deleted: nothing of them is kept on the runner's machine."""
+
+    sessions: list[str]
+
+
+Downlink: TypeAlias = Command | Welcome | Replaced | Forget
 
 
 class Frames(Struct, frozen=True, array_like=True, tag="frames"):

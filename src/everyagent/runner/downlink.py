@@ -33,7 +33,7 @@ class Commanded(Protocol):
     """The host, which the daemon's messages are for."""
 
     async def hello(self) -> wire.Hello: ...
-    def take(self, message: wire.Command | wire.Welcome) -> None: ...
+    def take(self, message: wire.Command | wire.Welcome | wire.Forget) -> None: ...
 
 
 class Downlink:
@@ -96,7 +96,7 @@ class Downlink:
                 self._connection = request.headers[ID_HEADER]
                 self._uplink.outage.over()
                 self._connected()
-            case wire.Command():
+            case wire.Command() | wire.Forget():
                 pass
         self._host.take(message)
 

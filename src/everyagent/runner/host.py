@@ -1,7 +1,6 @@
 """The conversations of a runner, and the launch of their agents on its machine."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,9 @@ from everyagent import __version__
 from everyagent.agents.adapter import Adapter, Launch
 from everyagent.errors import AgentFailed
 from everyagent.model.isolation import Isolation, IsolationChoice
-from everyagent.private_files import private_folder
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
+from everyagent.runner.scratch import RunnerScratch
 from everyagent.runner.spool import Spool, SpooledConversation
 from everyagent.runner.uplink import Uplink
 from everyagent.runtime.limits import ProcessLimits
@@ -62,6 +61,9 @@ class Host:
         self._isolation = IsolationPolicy(default=settings.isolation, floor=floor)
         self._room = Room(spool, settings.spool_bytes)
         self._left = asyncio.Event()
+        self._scratch = RunnerScratch(settings.folder / "scratch", spool)
+        self._scratch.sweep()
+        self._forgotten: set[str] = set()
         self._conversations: dict[tuple[str, int], HostedConversation] = {}
         for spooled in spool.conversations():
             with _contained(conversation := self._hold(spooled)):
@@ -79,10 +81,14 @@ class Host:
             labels=self._settings.labels,
             agents=installed,
             held=held,
+            scratch=self._scratch.sessions(),
         )
 
-    def take(self, message: wire.Command | wire.Welcome) -> None:
+    def take(self, message: wire.Command | wire.Welcome | wire.Forget) -> None:
         """An exception, of a full disk for example, ends the conversation that it strikes."""
+        if isinstance(message, wire.Forget):
+            self._forget(message.sessions)
+            return
         if isinstance(message, wire.Welcome):
             for position in message.positions:
                 if conversation := self._conversations.get((position.session_id, position.epoch)):
@@ -124,13 +130,21 @@ class Host:
     def _gone(self, conversation: HostedConversation) -> None:
         self._conversations.pop((conversation.session_id, conversation.epoch), None)
         self._left.set()
+        if conversation.session_id in self._forgotten:
+            self._forget([conversation.session_id])
+
+    def _forget(self, sessions: Sequence[str]) -> None:
+        """Remove the private folders of sessions that have ended, when their agents have ended too."""
+        running = {session_id for session_id, _ in self._conversations}
+        self._forgotten = (self._forgotten | {*sessions}) & running
+        self._scratch.remove(each for each in sessions if each not in running)
 
     async def _launched(self, session_id: str, epoch: int, launch: wire.RemoteLaunch) -> tuple[Adapter, Launch]:
         """The adapter and the launch on this machine. Raises `AgentFailed`."""
         adapter = self._adapters.get(launch.agent)
         if adapter is None:
             raise AgentFailed(f"The runner has no agent {launch.agent!r}. It has: {', '.join(self._adapters)}.")
-        directory, scratch = self._directory(launch.directory), self._scratch(session_id)
+        directory, scratch = self._directory(launch.directory), self._scratch.make(session_id)
         limits = launch.limits
         return adapter, Launch(
             session_id=session_id,
@@ -163,11 +177,6 @@ class Host:
                 "with another `directory`, or start the runner with another --directory."
             )
         return directory
-
-    def _scratch(self, session_id: str) -> Path:
-        name = hashlib.sha256(session_id.encode()).hexdigest()[:32]
-        private_folder(scratch := self._settings.folder / "scratch" / name)
-        return scratch
 
 
 @contextmanager

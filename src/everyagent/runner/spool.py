@@ -18,6 +18,7 @@ _SCHEMA = (
         session_id TEXT NOT NULL, epoch INTEGER NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
         PRIMARY KEY (session_id, epoch, sequence)
     ) WITHOUT ROWID""",
+    "CREATE TABLE IF NOT EXISTS scratch (session_id TEXT PRIMARY KEY) WITHOUT ROWID",
 )
 
 
@@ -97,6 +98,18 @@ class Spool:
     def forget(self, session_id: str, epoch: int, last: int) -> None:
         self.acknowledge(session_id, epoch, last)
         self._database.execute("DELETE FROM conversations WHERE session_id = ? AND epoch = ?", (session_id, epoch))
+
+    def keep_scratch(self, session_id: str) -> None:
+        """The session has a private folder on this machine."""
+        self._database.execute("INSERT OR IGNORE INTO scratch VALUES (?)", (session_id,))
+
+    def drop_scratch(self, session_id: str) -> None:
+        self._database.execute("DELETE FROM scratch WHERE session_id = ?", (session_id,))
+
+    def scratch(self) -> list[str]:
+        """The sessions with a private folder."""
+        rows = self._database.execute("SELECT session_id FROM scratch ORDER BY session_id")
+        return [session_id for (session_id,) in cast("Iterator[tuple[str]]", rows)]
 
     def _total(self, where: str, place: tuple[Value, ...]) -> int:
         (total,) = self._database.execute(f"SELECT total(length(body)) FROM entries {where}", place).fetchall()

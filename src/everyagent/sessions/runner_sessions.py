@@ -1,12 +1,12 @@
 """Finds the runner of a session, and makes its actor. The rest of the code for runners is loaded at the first use."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from everyagent.agents.adapter import Adapter
 from everyagent.clock import Clock, SystemClock
-from everyagent.errors import UnsupportedChoice
+from everyagent.errors import SessionNotFound, UnsupportedChoice
 from everyagent.log.log import Input, SessionRecord
 from everyagent.log.records import Records
 from everyagent.model.runners import RunnerInfo
@@ -16,6 +16,7 @@ from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.machine.projection import Projection
 
 if TYPE_CHECKING:
+    from everyagent.remote.keys import RunnerId
     from everyagent.remote.runners import Runners
     from everyagent.sessions.loading import Past
     from everyagent.sessions.remote_actor import RemoteActor
@@ -34,11 +35,13 @@ class RunnerSessions:
         vault: SecretVault | None = None,
         lease: float = 0.0,
         clock: Clock | None = None,
+        session_of: Callable[[str], Awaitable[SessionRecord]] | None = None,
     ) -> None:
         self._records = records
         self._vault = vault
         self._lease = lease
         self._clock = clock or SystemClock()
+        self._session_of = session_of
         self._loaded: Runners | None = None
 
     @property
@@ -50,8 +53,25 @@ class RunnerSessions:
             from everyagent.remote.runners import Runners
 
             keys = RunnerKeys(self._records, self._vault.seal, self._vault.unseal)
-            self._loaded = Runners(keys, self._clock, self._lease)
+            self._loaded = Runners(keys, self._clock, self._lease, self._over)
         return self._loaded
+
+    def forget(self, record: SessionRecord) -> None:
+        """The session has ended: nothing of it stays on its runner."""
+        runner = config_of(record).runner
+        if self._loaded is not None and runner is not None:
+            from everyagent.remote.keys import RunnerId
+
+            self._loaded.forget(RunnerId(record.workspace, runner), record.session_id)
+
+    async def _over(self, runner: "RunnerId", session_id: str) -> bool:
+        if self._session_of is None:
+            return False
+        try:
+            record = await self._session_of(session_id)
+        except SessionNotFound:
+            return True
+        return record.status == "ended" or (record.workspace, config_of(record).runner) != runner
 
     def infos(self) -> list[RunnerInfo]:
         """The runners that the principal sees."""

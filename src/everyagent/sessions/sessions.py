@@ -160,6 +160,7 @@ class Sessions:
                 await actor.terminate()
                 await self._supervisor.ended(actor)
         await self._launcher.scratch.remove(record.number)
+        self.services.runners.forget(record)
 
     async def delete(self, session_id: str) -> str | None:
         """End it, then delete it with all its events. Returns where its worktree's work is, if it was not merged."""

@@ -308,6 +308,7 @@ class Supervisor:
             del self._actors[session_id]
             if actor.record.status == "ended":
                 self._spawn(self._launcher.scratch.remove, actor.record.number)
+                self._runners.forget(actor.record)
             elif self.release is not None and config_of(actor.record).node not in (None, self._context.node):
                 self._spawn(self._give_back, actor.record)
         elif actor.live and long:

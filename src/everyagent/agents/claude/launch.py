@@ -92,8 +92,12 @@ def write_mcp_config(launch: Launch) -> Path | None:
     servers = {name: _server(server) for name, server in launch.mcp.items() if server.enabled}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
-        own = {"type": "http", "url": launch.tools_url, "headers": headers, "timeout": TOOL_LIMIT_MS}
-        servers[policies.CUSTOM_SERVER] = own
+        servers[policies.CUSTOM_SERVER] = {
+            "type": "http",
+            "url": launch.tools_url,
+            "headers": headers,
+            "timeout": TOOL_LIMIT_MS,
+        }
     if not servers:
         return None
     launch.scratch.mkdir(parents=True, exist_ok=True)

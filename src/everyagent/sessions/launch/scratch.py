@@ -38,7 +38,7 @@ class ScratchFolders:
             shared.rename(self._folder / f"left-{secrets.token_hex(8)}")
 
     async def remove(self, session: int) -> None:
-        await to_thread.run_sync(_remove, self._folder / str(session))
+        await to_thread.run_sync(remove_folder, self._folder / str(session))
 
     async def sweep(self, session_of: Callable[[int], Awaitable[SessionRecord]]) -> None:
         """Removes the folders of sessions that have ended or were deleted, as a crash leaves them."""
@@ -50,14 +50,14 @@ class ScratchFolders:
             except SessionNotFound:
                 ended = True
             if ended:
-                await to_thread.run_sync(_remove, self._folder / name)
+                await to_thread.run_sync(remove_folder, self._folder / name)
 
 
 def _names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
-def _remove(place: Path) -> None:
+def remove_folder(place: Path) -> None:
     """An agent may have made it a link or a file."""
     if place.is_symlink() or place.is_file():
         place.unlink(missing_ok=True)
