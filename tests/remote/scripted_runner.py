@@ -45,6 +45,7 @@ class ScriptedRunner:
         self.welcome: wire.Welcome | None = None
         self.replaced = False
         self.forgotten: list[str] = []
+        self.connected_with: tuple[dict[str, str], bytes] = {}, b""
         self.connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -55,6 +56,10 @@ class ScriptedRunner:
         headers = signed_headers(secret, new_id("msg_"), now() if at is None else at, body)
         conversation = {wire.CONVERSATION_HEADER: f"{of[0]} {of[1]}"} if of else {}
         return headers | {wire.KEY_HEADER: self.key_id} | conversation
+
+    async def connect_again(self) -> None:
+        """Sends the last connect again, as a thief would who has captured it."""
+        await self.runners.connect(*self.connected_with)
 
     async def connect(
         self,
@@ -68,7 +73,8 @@ class ScriptedRunner:
             instance=instance, version="1", labels=labels or {}, agents=[*agents], held=[*held], scratch=[*scratch]
         )
         body = msgspec.json.encode(hello)
-        self.connection = await self.runners.connect(self.signed(self.secret, body), body)
+        self.connected_with = self.signed(self.secret, body), body
+        self.connection = await self.runners.connect(*self.connected_with)
         self._task = asyncio.get_running_loop().create_task(self._listen(self.connection))
 
     async def _listen(self, connection: Connection) -> None:

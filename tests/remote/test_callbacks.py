@@ -10,6 +10,7 @@ from everyagent.errors import BadRequest, NotFound, RunnerKeyInvalid, SignatureI
 from everyagent.model.runners import Acknowledged
 from everyagent.model.sessions import CreateSession
 from everyagent.remote import wire
+from everyagent.remote.keys import RunnerKeys
 from tests.remote.scripted_runner import ScriptedRunner, bodies, delta, ended, now, remote_sessions, started
 
 pytestmark = pytest.mark.anyio
@@ -190,6 +191,28 @@ async def test_a_connect_is_accepted_once(tmp_path: Path) -> None:
             await runner.runners.connect(headers, body)
         with pytest.raises(SignatureInvalid):
             await runner.runners.connect(runner.signed(b"x" * 32, body), body)
+
+
+async def test_a_connect_is_not_accepted_again_after_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (_, runner):
+        pass
+    async with remote_sessions(tmp_path, before=runner) as (_, again):
+        again.connected_with = runner.connected_with
+        with pytest.raises(SignatureInvalid, match="received before"):
+            await again.connect_again()
+
+
+async def test_a_key_that_another_node_revoked_is_refused_soon(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        now, refused = 0.0, list[str]()
+        records, vault = sessions.services.records, sessions.services.vault
+        here = RunnerKeys(records, vault.seal, vault.unseal, lambda: now)
+        here.revoked = lambda key: refused.append(key.key_id)
+        assert await here.find(runner.key_id)
+        await runner.runners.keys.revoke(runner.key_id)
+        now = 6.0
+        assert await here.find(runner.key_id) is None
+        assert refused == [runner.key_id]
 
 
 async def test_two_keys_of_a_runner_are_valid_until_one_is_revoked(tmp_path: Path) -> None:

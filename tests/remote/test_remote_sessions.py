@@ -176,6 +176,10 @@ async def test_what_a_runner_cannot_do_is_refused(tmp_path: Path) -> None:
         assert info.runner == "far"
         with pytest.raises(BadRequest, match="runner"):
             await sessions.directory("yes")
+        await runner.connect(labels={"gpu": "yes"}, agents=["claude"])
+        for runner_choice in ("far", {"gpu": "yes"}):
+            with pytest.raises(Unavailable, match="everyagent agents install mock"):
+                await sessions.create("no", CreateSession(agent="mock", runner=runner_choice))
 
 
 async def test_drafts_after_an_ended_turn_are_stored(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import EPILOGUE, CliFailure, ExitCode
 from everyagent.cli.output import print_json, print_table, say
+from everyagent.client.discovery import is_loopback
 from everyagent.clock import rfc3339
 from everyagent.model.isolation import IsolationChoice
 from everyagent.model.runners import NewRunnerKey, RunnerKeyInfo
@@ -74,6 +75,8 @@ def runner(
     from everyagent.runner.host import RunnerSettings
     from everyagent.runner.run import run
 
+    if connect.startswith("http:") and not is_loopback(connect):
+        say(f"Warning: {connect} is not encrypted, and commands carry the sessions' secrets. Use https.", "yellow")
     logs.set_up(settings.log_format)
     given = RunnerSettings(
         url=connect,

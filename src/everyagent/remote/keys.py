@@ -4,23 +4,29 @@ The daemon never stores a key, only a secret derived from it, encrypted by the v
 """
 
 import base64
+import hashlib
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from everyagent.errors import NotFound, RecordNotFound
+from everyagent.errors import NotFound, RecordExists, RecordNotFound
 from everyagent.log.pending_audit import take_pending
-from everyagent.log.records import Insert, Record, RecordQuery, Records, Replace
+from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
 from everyagent.model.ids import new_id
 from everyagent.model.principals import current
 from everyagent.model.runners import NewRunnerKey, RunnerKeyInfo
 from everyagent.remote.wire import signing_secret
+from everyagent.signatures import TOLERANCE_SECONDS
 
 KIND = "runner_key"
+_CONNECT = "runner_connect"
 _PAGE = 1000
+#: A key is read again after so long.
+_CACHED_SECONDS = 5.0
 _KEY_BYTES = 32
 
 
@@ -57,12 +63,17 @@ class RunnerKeys:
     """A runner may have several valid keys, so that one can be replaced by another while it runs."""
 
     def __init__(
-        self, records: Records, seal: Callable[[bytes, str], bytes], unseal: Callable[[bytes, str], bytes]
+        self,
+        records: Records,
+        seal: Callable[[bytes, str], bytes],
+        unseal: Callable[[bytes, str], bytes],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._records = records
         self._seal = seal
         self._unseal = unseal
-        self._valid: dict[str, RunnerKey] = {}
+        self._clock = clock
+        self._valid: dict[str, tuple[RunnerKey, float]] = {}
         #: Called with a key that was revoked.
         self.revoked: Callable[[RunnerKey], None] = lambda _: None
 
@@ -91,28 +102,54 @@ class RunnerKeys:
         if record.archived_at is None:
             change = Replace(kind=KIND, id=key_id, version=record.version, body=record.body, archived=True, secret=None)
             (record,) = await self._records.write(change, audit=take_pending(subject=key_id))
-        if key := self._valid.pop(key_id, None):
-            self.revoked(key)
+        self._drop(key_id)
         return _info(record)
 
     async def find(self, key_id: str) -> RunnerKey | None:
-        """The key, if it is valid."""
-        if found := self._valid.get(key_id):
-            return found
+        """The key, if it is valid. Another node of a cluster may have revoked it some seconds ago."""
+        known, until = self._valid.get(key_id, (None, 0.0))
+        now = self._clock()
+        if known and now < until:
+            return known
         try:
             record = await self._records.find(KIND, key_id)
         except RecordNotFound:
             return None
         if record.archived_at is not None or record.secret is None:
+            self._drop(key_id)
             return None
         name = msgspec.json.decode(record.body, type=_Body).name
         secret = self._unseal(record.secret, key_id)
-        found = self._valid[key_id] = RunnerKey(key_id, RunnerId(record.workspace, name), secret)
+        found = RunnerKey(key_id, RunnerId(record.workspace, name), secret)
+        self._valid[key_id] = found, now + _CACHED_SECONDS
         return found
 
-    async def known(self, name: str) -> bool:
-        """Whether a runner of this name has a valid key."""
-        return any(key.name == name and key.revoked_at is None for key in await self.list())
+    def _drop(self, key_id: str) -> None:
+        if known := self._valid.pop(key_id, None):
+            self.revoked(known[0])
+
+    async def take_connect(self, key: RunnerKey, id: str) -> bool:
+        """Whether this connect is new: its id is remembered in the database while its signature is valid.
+
+        So it is refused after a restart of the daemon, and by every node of a cluster.
+        """
+        digest = hashlib.sha256(f"{key.key_id}\n{id}".encode()).hexdigest()
+        insert = Insert(kind=_CONNECT, id=digest, body=b"{}", parent=key.key_id, workspace=key.runner.workspace)
+        try:
+            (record,) = await self._records.write(insert)
+        except RecordExists:
+            return False
+        late = record.created_at - int(2 * TOLERANCE_SECONDS * 1e6)
+        old = await self._records.page(RecordQuery(kind=_CONNECT, until=late, order="asc", limit=_PAGE))
+        if old:
+            await self._forget(old)
+        return True
+
+    async def _forget(self, connects: Sequence[Record]) -> None:
+        try:
+            await self._records.write(*(Delete(kind=_CONNECT, id=each.id) for each in connects))
+        except RecordNotFound:  # another connect does the same at this moment
+            return
 
 
 def _info(record: Record) -> RunnerKeyInfo:

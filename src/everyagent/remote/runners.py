@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVarTuple
 
@@ -18,12 +17,10 @@ from everyagent.remote import wire
 from everyagent.remote.connection import Connection
 from everyagent.remote.conversation import RemoteConversation, RunnerListener
 from everyagent.remote.keys import RunnerId, RunnerKey, RunnerKeys
-from everyagent.signatures import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, TOLERANCE_SECONDS, verify
+from everyagent.signatures import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, verify
 
 #: A runner may be disconnected for so many seconds before its conversations are given up.
 LEASE_SECONDS: Final = 300.0
-#: So many connects are remembered, so that none is accepted twice.
-_SEEN: Final = 10_000
 _EPOCH: Final = re.compile(r"[1-9][0-9]{0,18}")
 _hello = msgspec.json.Decoder(wire.Hello)
 _ping = msgspec.json.Decoder(wire.Ping)
@@ -55,19 +52,24 @@ class Runners:
         self._conversations: dict[str, RemoteConversation] = {}
         self._timers: dict[RunnerId, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._seen: dict[str, float] = {}
         self._closed = False
         keys.revoked = self._revoked
 
     # -- sessions -------------------------------------------------------------------------------------------
 
-    def chosen(self, wanted: RunnerChoice) -> str:
-        """The name of a runner for a new session in the principal's workspace: by name, or connected with labels."""
+    def chosen(self, wanted: RunnerChoice, agent: str) -> str:
+        """The name of a connected runner for a new session in the principal's workspace: by name, or by labels.
+
+        It must have the agent.
+        """
         workspace = current().creates_in
         here = [one for runner, one in self._connections.items() if runner.workspace == workspace and one.open]
         if isinstance(wanted, str):
-            if any(one.key.runner.name == wanted for one in here):
+            named = [one for one in here if one.key.runner.name == wanted]
+            if any(agent in one.hello.agents for one in named):
                 return wanted
+            if named:
+                raise Unavailable(f"The runner {wanted!r} does not have {agent!r}. {_install(agent)}", runner=wanted)
             names = ", ".join(one.key.runner.name for one in here) or "none"
             raise Unavailable(
                 f"The runner {wanted!r} is not connected. Connected: {names}. Start it with `everyagent runner "
@@ -78,6 +80,9 @@ class Runners:
         if not fit:
             shown = ", ".join(f"{name}={value}" for name, value in wanted.items())
             raise Unavailable(f"No connected runner has the labels {shown}. `everyagent runners` shows all.")
+        fit = [one for one in fit if agent in one.hello.agents]
+        if not fit:
+            raise Unavailable(f"No connected runner with these labels has {agent!r}. {_install(agent)}")
         return min(fit, key=lambda one: self._held_by(one.key.runner)).key.runner.name
 
     async def open(
@@ -173,11 +178,12 @@ class Runners:
         """
         key = await self._key(headers)
         self._verify(key.secret, headers, body)
-        self._once(headers[ID_HEADER])
         try:
             hello = _hello.decode(body)
         except wire.UNREADABLE as error:
             raise BadRequest(f"The runner's greeting cannot be read: {error}. Its version may be another.") from error
+        if not await self.keys.take_connect(key, headers[ID_HEADER]):
+            raise SignatureInvalid("This request was received before.")
         if self._closed:
             raise Unavailable("The daemon is shutting down. Try again when it is back.")
         runner = key.runner
@@ -328,13 +334,6 @@ class Runners:
             now=self._clock.micros() / 1e6,
         )
 
-    def _once(self, id: str) -> None:
-        """A connect has no sequence, so its id is accepted once while its signature is valid."""
-        now = time.monotonic()
-        if id in self._seen:
-            raise SignatureInvalid("This request was received before.")
-        while self._seen and (
-            len(self._seen) >= _SEEN or next(iter(self._seen.values())) < now - 3 * TOLERANCE_SECONDS
-        ):
-            del self._seen[next(iter(self._seen))]
-        self._seen[id] = now
+
+def _install(agent: str) -> str:
+    return f"Run `everyagent agents install {agent}` on its machine, then start the runner again."

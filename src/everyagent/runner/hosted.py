@@ -17,7 +17,7 @@ from everyagent.logs import get_logger
 from everyagent.remote import wire
 from everyagent.remote.drafts import encoded
 from everyagent.runner.scoped_keys import ScopedKeys
-from everyagent.runner.spool import Spool, SpooledConversation
+from everyagent.runner.spool import Spool, SpooledConversation, SpoolFailed
 from everyagent.runner.uplink import Refused, Uplink
 from everyagent.sessions.agent_link import AgentLink, ConversationListener
 from everyagent.sessions.limits import Limits
@@ -370,4 +370,6 @@ class HostedConversation:
 
 
 def _death_by(fault: Exception) -> Death:
+    if isinstance(fault, SpoolFailed):
+        return Death(expected=False, message=str(fault), code="internal")
     return death_by(fault, "The agent on the runner", Death(expected=False))

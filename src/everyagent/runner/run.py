@@ -32,6 +32,8 @@ async def run(settings: RunnerSettings, key_id: str, secret: bytes, connected: C
         spool = Spool(settings.folder / "spool.db")
     except apsw.BusyError as error:
         raise RunnerStopped(f"Another runner with this key uses {settings.folder}. Stop it first.") from error
+    except apsw.Error as error:
+        raise RunnerStopped(f"The spool in {settings.folder} cannot be used: {error}.") from error
     uplink, reaper = Uplink(settings.url, key_id, secret), Reaper()
     stopped: RunnerStopped | None = None
     try:

@@ -105,7 +105,7 @@ class Creation:
         )
         if request.budget_usd is not None:
             require_known_costs(adapter, catalog, choice.model, self._prices, "budgetUsd")
-        runner = self._runners.chosen(request)
+        runner = self._runners.chosen(request, agent)
         asked = request.isolation
         isolation = await self._isolation.chosen(asked) if runner is None else on_runner(asked)
         config = SessionConfig(

@@ -81,11 +81,11 @@ class RunnerSessions:
         if self._loaded is not None:
             self._loaded.close()
 
-    def chosen(self, request: CreateSession) -> str | None:
+    def chosen(self, request: CreateSession, agent: str) -> str | None:
         """The name of the runner of a new session. Raises `Unavailable` if none is connected that fits."""
         if request.runner is None:
             return None
-        return self.runners.chosen(request.runner)
+        return self.runners.chosen(request.runner, agent)
 
     def actor(
         self,
