@@ -141,8 +141,8 @@ async def sessions_of(
                 isolation,
                 per_agent,
             )
-            worktrees = Worktrees(settings.data_dir.resolve(), log)
-            checkpoints = Checkpoints(settings.data_dir.resolve(), log, node_name)
+            worktrees = Worktrees(settings.data_dir.resolve(), log, isolation)
+            checkpoints = Checkpoints(settings.data_dir.resolve(), log, isolation, node_name)
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,

@@ -5,21 +5,17 @@ from collections.abc import Generator
 
 import pytest
 from tests.isolation.attempts import ATTEMPTS
-from tests.isolation.walled_daemon import NOBODY, WalledDaemon, interpreter_for, opened_folder, running
+from tests.isolation.walled_daemon import USERS, WalledDaemon, daemon_of, running
 from tests.waiting import wait_until
 
 from everyagent.runtime.wall_probe import unavailable_reason
 
 pytestmark = pytest.mark.skipif(unavailable_reason() is not None, reason=f"no walls here: {unavailable_reason()}")
-USERS = {"root": 0, "nobody": NOBODY} if os.geteuid() == 0 else {"user": os.geteuid()}
 
 
 @pytest.fixture(scope="module", params=USERS)
 def daemon(request: pytest.FixtureRequest) -> Generator[WalledDaemon]:
-    user = USERS[request.param]
-    if not interpreter_for(user)[0]:
-        pytest.skip("there is no Python that this user may run")
-    with opened_folder() as base, WalledDaemon(base / "here", user).running() as running_daemon:
+    with daemon_of(USERS[request.param]) as running_daemon:
         yield running_daemon
 
 

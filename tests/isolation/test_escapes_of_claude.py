@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from tests.agents import stage
 from tests.isolation.attempts import ATTEMPTS
-from tests.isolation.test_escapes import USERS
-from tests.isolation.walled_daemon import WalledDaemon, interpreter_for, opened_folder, running
+from tests.isolation.walled_daemon import USERS, WalledDaemon, interpreter_for, opened_folder, running
 from tests.scripted.messages_replies import call
 from tests.scripted.messages_server import MessagesServer
 from tests.waiting import wait_until

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
+import pytest
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 import everyagent
@@ -22,6 +23,8 @@ from everyagent.testing.daemon import NO_TLS
 _FOLDER = Path(__file__).parent
 PLANTED = "planted-in-the-environment-of-the-daemon"
 NOBODY = 65534
+#: The users that daemons of tests run as.
+USERS = {"root": 0, "nobody": NOBODY} if os.geteuid() == 0 else {"user": os.geteuid()}
 _VICTIM = "everyagent-victim"
 
 
@@ -185,6 +188,15 @@ class WalledDaemon:
             assert (self.base / name).read_text() == "a secret"
         assert not Path("/usr/everyagent-attempt").exists()
         assert not Path("/usr/bin/everyagent-attempt").exists()
+
+
+@contextmanager
+def daemon_of(user: int) -> Generator[WalledDaemon]:
+    """A running daemon of a user. Skips the test if there is no Python for them."""
+    if not interpreter_for(user)[0]:
+        pytest.skip("there is no Python that this user may run")
+    with opened_folder() as base, WalledDaemon(base / "here", user).running() as running_daemon:
+        yield running_daemon
 
 
 @contextmanager

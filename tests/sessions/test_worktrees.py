@@ -372,6 +372,18 @@ async def test_a_hostile_repository_runs_nothing_and_leads_nowhere(
         assert not mark.exists()
 
 
+async def test_the_settings_of_a_repository_name_no_file_with_patterns(
+    opened: Opened, repository: Path, tmp_path: Path
+) -> None:
+    """What is ignored would show which patterns a file has that the agent cannot read."""
+    (tmp_path / "patterns").write_text("secret-*\n")
+    git(repository, "config", "core.excludesFile", str(tmp_path / "patterns"))
+    async with opened() as sessions:
+        talk = await begun(sessions, repository)
+        await run(talk, "echo x > secret-name")
+        assert (await sessions.worktrees.state(talk.id)).files == ["secret-name"]
+
+
 @pytest.mark.parametrize("linked", ["objects", "refs/heads", "."])
 async def test_links_out_of_a_git_folder_are_refused(opened: Opened, repository: Path, linked: str) -> None:
     place = (repository / ".git" / linked).resolve()

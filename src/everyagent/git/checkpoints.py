@@ -46,7 +46,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 class Store:
     """The checkpoints of one session, in the folder `place`. Every method blocks."""
 
-    def __init__(self, git: Git, place: Path, directory: Path) -> None:
+    def __init__(self, git: Git, place: Path, directory: Path, *, walled: bool) -> None:
         self._place = place
         private_folder(place)
         note = place / "root"
@@ -62,7 +62,8 @@ class Store:
         objects = place / "objects"
         private_folder(objects)
         settings = replace(git.settings_of(common), format="sha1")
-        self._git = RepositoryGit(git, Repository(root=self._root, own=place, common=place), settings, _LIMIT_SECONDS)
+        repository = Repository(root=self._root, own=place, common=place)
+        self._git = RepositoryGit(git, repository, settings, walled=walled, limit=_LIMIT_SECONDS, inside=self._inside)
         if not (place / "HEAD").exists():
             (place / "refs").mkdir(exist_ok=True)
             (place / "HEAD").write_text("ref: refs/heads/none\n")
@@ -175,7 +176,8 @@ class Store:
 
     def _write(self, old: str, new: str) -> None:
         try:
-            self._git.objects("read-tree", "-m", "-u", old, new, index=self._place / "index", files=self._root)
+            words = ("read-tree", "-m", "-u", old, new)
+            self._git.objects(*words, index=self._place / "index", files=self._root, changes=True)
         except GitFailed as error:
             raise FilesChanged(f"The files could not be brought back: {error.detail}", files=[]) from error
 

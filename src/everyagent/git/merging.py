@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from everyagent.errors import BadRequest, FilesChanged, GitFailed, MergeConflict
 from everyagent.git.commands import RepositoryGit
-from everyagent.git.repository import Repository, linked, read_text
+from everyagent.git.repository import Repository, find, linked, read_text
 from everyagent.git.worktree import Worktree
 
 _HEADS = "refs/heads/"
@@ -57,7 +57,7 @@ def merge(git: RepositoryGit, worktree: Worktree, work: str, into: str | None, m
     if checkout is not None:
         _change(git, checkout, target, commit)
     try:
-        git.names("update-ref", "-m", f"everyagent: merge {worktree.branch}", _HEADS + branch, commit, target)
+        git.update_ref("-m", f"everyagent: merge {worktree.branch}", _HEADS + branch, commit, target)
     except GitFailed:
         if checkout is not None:
             _read_tree(git, checkout, commit, target)
@@ -66,14 +66,18 @@ def merge(git: RepositoryGit, worktree: Worktree, work: str, into: str | None, m
 
 
 def _checkout_on(worktree: Worktree, branch: str) -> Repository | None:
-    """The checkout that is on the branch."""
+    """The checkout that is on the branch.
+
+    An agent may have written the path of one into its git folder, so the folder there must name that git folder, too.
+    """
     common, found = worktree.repository.common, [worktree.repository]
     if common.name == ".git":
         found.append(Repository(root=common.parent, own=common, common=common))
     for own in sorted((common / "worktrees").glob("*")):
         root = linked(own)
-        if root is not None and root.is_dir():
-            found.append(Repository(root=root, own=own, common=common))
+        checkout = find(root) if root is not None and root.is_dir() else None
+        if root is not None and checkout is not None and (checkout.own, checkout.root) == (own, root.resolve()):
+            found.append(checkout)
     for checkout in found:
         if (read_text(checkout.own / "HEAD") or "").strip() == f"ref: {_HEADS}{branch}":
             if str(checkout.own) == worktree.own:
@@ -92,7 +96,7 @@ def _change(git: RepositoryGit, checkout: Repository, old: str, new: str) -> Non
     if index.is_symlink():
         raise GitFailed(f"The index of {str(checkout.root)!r} is a symbolic link, which the daemon does not follow.")
     wanted = set(git.changed(old, new))
-    at = partial(git.objects, index=index, files=checkout.root)
+    at = partial(git.objects, index=index, files=checkout.root, foreign=_is_linked(checkout))
     at("update-index", "-q", "--refresh", accept=(0, 1))
     listing = ("-z", "--name-only", "--no-renames", "--ignore-submodules=all")
     changed = {*at("diff-files", *listing).paths}
@@ -112,7 +116,14 @@ def _change(git: RepositoryGit, checkout: Repository, old: str, new: str) -> Non
 
 
 def _read_tree(git: RepositoryGit, checkout: Repository, old: str, new: str) -> None:
-    git.objects("read-tree", "-m", "-u", old, new, index=checkout.own / "index", files=checkout.root)
+    words = ("read-tree", "-m", "-u", old, new)
+    index, foreign = checkout.own / "index", _is_linked(checkout)
+    git.objects(*words, index=index, files=checkout.root, changes=True, foreign=foreign)
+
+
+def _is_linked(checkout: Repository) -> bool:
+    """Whether it may be the worktree of another session."""
+    return checkout.own != checkout.common
 
 
 def named(files: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
@@ -21,6 +20,8 @@ from everyagent.errors import BadRequest, GitFailed
 from everyagent.git.commands import Git, RepositoryGit
 from everyagent.git.repository import Repository, find, linked, read_text
 from everyagent.git.snapshot import snapshot
+from everyagent.held_folders import held
+from everyagent.held_folders import remove as remove_entry
 from everyagent.model.worktrees import WorktreeInfo
 from everyagent.private_files import private_folder
 
@@ -78,13 +79,15 @@ def name_of(session_id: str) -> str:
     return name if name == session_id else f"{name}-{digest}".lstrip("-")
 
 
-def make(git: Git, place: Path, session_id: str, repository: Repository, origin: Worktree | None) -> Worktree:
+def make(
+    git: Git, place: Path, session_id: str, repository: Repository, origin: Worktree | None, *, walled: bool
+) -> Worktree:
     """A new worktree below `place`.
 
     It begins at the last commit of the checkout. That of a fork, at what the worktree of its `origin` is now.
     """
     git.require_merges()
-    opened = git.open(repository)
+    opened = git.open(repository, walled=walled)
     base = head_of(opened, repository.own)
     if base is None:
         raise BadRequest(
@@ -117,11 +120,11 @@ def make(git: Git, place: Path, session_id: str, repository: Repository, origin:
             branches.mkdir(parents=True, exist_ok=True)
             (branches / _ANCHOR).touch()
         index = made.own / "index"
-        opened.objects("read-tree", "--reset", "-u", base, index=index, files=folder)
+        opened.objects("read-tree", "--reset", "-u", base, index=index, files=folder, changes=True)
         if origin is not None:
             with git.workspace() as workspace:
                 tree = snapshot(opened, repository.root, base, workspace)
-            opened.objects("read-tree", "-m", "-u", base, tree, index=index, files=folder)
+            opened.objects("read-tree", "-m", "-u", base, tree, index=index, files=folder, changes=True)
             opened.objects("read-tree", "-m", base, index=index, files=folder)
     except BaseException:
         remove(opened, worktree, keep=())
@@ -179,11 +182,11 @@ def save(git: RepositoryGit, worktree: Worktree, head: str, commit: str) -> None
     text = (read_text(own / "HEAD") or "").strip()
     name = text.removeprefix("ref: ")
     if name.startswith(worktree.prefix) and git.names("symbolic-ref", "--quiet", name, accept=(0, 1)).code:
-        git.names("update-ref", "--no-deref", "-m", "everyagent: save files", name, commit, head)
+        git.update_ref("--no-deref", "-m", "everyagent: save files", name, commit, head)
     elif text == head:
         _replace(own / "HEAD", f"{commit}\n".encode())
     else:  # a branch that is not the session's is left as it is
-        git.names("update-ref", "--no-deref", f"{worktree.prefix}saved-{commit[:12]}", commit)
+        git.update_ref("--no-deref", f"{worktree.prefix}saved-{commit[:12]}", commit)
         return
     with git.git.workspace() as workspace:
         index = workspace / "index"
@@ -219,7 +222,7 @@ def release(git: RepositoryGit, worktree: Worktree) -> list[str]:
             head = work
         on_branches = branches_of(git, worktree).values()
         if lost(git, worktree, head) and not any(git.contains(each, head) for each in on_branches):
-            git.names("update-ref", f"{worktree.prefix}saved-{head[:12]}", head)
+            git.update_ref(f"{worktree.prefix}saved-{head[:12]}", head)
     kept = list(unmerged(git, worktree))
     remove(git, worktree, keep=kept)
     return kept
@@ -235,7 +238,7 @@ def remove(git: RepositoryGit, worktree: Worktree, keep: Collection[str]) -> Non
         return
     for name in branches_of(git, worktree):
         if name not in keep:
-            git.names("update-ref", "--no-deref", "-d", _HEADS + name)
+            git.update_ref("--no-deref", "-d", _HEADS + name)
     with suppress(OSError):  # not empty
         (Path(worktree.common) / "worktrees").rmdir()
     for branches in branch_folders(worktree):
@@ -275,14 +278,6 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Also if there are folders in it that their owner may not write, as the caches of some tools are."""
-    if not os.path.lexists(folder):
-        return
-    try:
-        shutil.rmtree(folder)
-    except PermissionError:
-        for place, names, _ in os.walk(folder):
-            for path in (os.path.join(place, name) for name in names):
-                if not os.path.islink(path):
-                    os.chmod(path, 0o700)
-        shutil.rmtree(folder)
+    if os.path.lexists(folder):
+        with held(folder.parent, ()) as parent:
+            remove_entry(parent, folder.name)

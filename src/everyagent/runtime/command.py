@@ -18,6 +18,7 @@ from typing import IO
 from everyagent.errors import AgentFailed
 from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.spawn import END_SIGNAL, spawn
+from everyagent.runtime.wall import Wall
 
 #: So much of each output is kept.
 MAX_OUTPUT = 1 << 20
@@ -56,6 +57,7 @@ def start(
     stdout: int | IO[bytes],
     stderr: int | IO[bytes],
     stdin: int | IO[bytes] = subprocess.DEVNULL,
+    wall: Wall | None = None,
 ) -> "subprocess.Popen[bytes]":
     """A program that must be given to `finish` by the same thread."""
     if sys.platform != "linux":
@@ -65,6 +67,7 @@ def start(
         directory=directory,
         environment=environment,
         reaper=_reaper(),
+        wall=wall,
         bound=True,
         stdin=stdin,
         stdout=stdout,

@@ -48,7 +48,7 @@ def spawn(
 
     On Linux, a parent process collects what leaves its parents, so that the whole tree can be ended. Over `network`,
     a socket arrives that listens in a network namespace for the program's commands; this needs a wall. A program that
-    is `bound` ends with the calling thread; this needs Linux, and no wall.
+    is `bound` ends with the calling thread; this needs Linux, and no container.
     """
     if shutil.which(argv[0], path=environment.get("PATH")) is None:
         raise FileNotFoundError(argv[0])

@@ -53,6 +53,15 @@ class Wall(Struct, frozen=True):
         """The writable folders that are kept in memory."""
         return (*(value for word, value in self.steps if word == "tmp"), "/dev/shm")
 
+    def opened_to(self, *, read_only: Iterable[Path], writable: Iterable[Path], hidden: Iterable[Path]) -> "Wall":
+        """This wall with more paths. It cannot be entered if one of them leads through a symbolic link by then.
+
+        Each must exist; of `hidden` those are covered that would be shown. A later path wins over an equal one.
+        """
+        steps = [*self.steps, *(("ro", str(path)) for path in read_only), *(("rw", str(path)) for path in writable)]
+        covered = [("hide", str(path)) for path in hidden if _shown(str(path), sorted(steps, key=_depth_of))]
+        return Wall(tuple(sorted([*steps, *covered], key=_depth_of)), self.podman)
+
     def shows(self, path: Path) -> bool:
         """Whether an existing path is there behind the wall."""
         real = os.path.realpath(path)
@@ -157,13 +166,17 @@ def _ordered(words: dict[str, str], links: dict[str, str]) -> tuple[tuple[str, s
             continue
         steps.append((word, path))
     steps += [("link", f"{path}//{target}") for path, target in links.items() if not _shown(path, steps)]
-    return tuple(sorted(steps, key=lambda step: _depth(step[1].split("//")[0] or "/")))
+    return tuple(sorted(steps, key=_depth_of))
 
 
 def _shown(path: str, steps: Sequence[tuple[str, str]]) -> bool:
-    """Whether the folder of a link is bound from the machine, with the link in it."""
+    """Whether the folder of a path is bound from the machine, with the path in it."""
     around = [word for word, above in steps if path != above and below(path, above)]
     return bool(around) and around[-1] in ("ro", "rw", "hide")
+
+
+def _depth_of(step: tuple[str, str]) -> int:
+    return _depth(step[1].split("//")[0] or "/")
 
 
 def _depth(path: str) -> int:

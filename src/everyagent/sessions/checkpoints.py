@@ -25,6 +25,7 @@ from everyagent.model.events import TYPE_NUMBERS, ItemCompleted, TurnEnded, Turn
 from everyagent.model.ids import new_id
 from everyagent.model.parts import StatusPart
 from everyagent.sessions.launch.config import config_of, node_with
+from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.locks import Locks
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.refusals import session_ended
@@ -43,10 +44,11 @@ logger = get_logger(__name__)
 class Checkpoints:
     """`folder` is the daemon's data folder, `node` the name of this node of a cluster."""
 
-    def __init__(self, folder: Path, log: Log, node: str | None = None) -> None:
+    def __init__(self, folder: Path, log: Log, isolation: IsolationPolicy, node: str | None = None) -> None:
         self._git = Git(folder / "git")
         self._place = folder / "checkpoints"
         self._log = log
+        self._isolation = isolation
         self._node = node
         self._locks = Locks()
         #: Sessions whose last checkpoint failed: trying again would delay each of their turns.
@@ -171,11 +173,13 @@ class Checkpoints:
 
     async def _use(self, record: SessionRecord, function: Callable[[Store], _T]) -> _T:
         """The session's lock must be held."""
-        store = await to_thread.run_sync(self._opened, record, Path(config_of(record).directory))
+        store = await to_thread.run_sync(self._opened, record)
         return await to_thread.run_sync(function, store)
 
-    def _opened(self, record: SessionRecord, directory: Path) -> Store:
-        store = Store(self._git, self._folder(record), directory)
+    def _opened(self, record: SessionRecord) -> Store:
+        config = config_of(record)
+        walled = self._isolation.walled(config.isolation)
+        store = Store(self._git, self._folder(record), Path(config.directory), walled=walled)
         (self._folder(record) / _LOG).write_bytes(self._log.identity)
         return store
 

@@ -29,6 +29,7 @@ from everyagent.log.log import Log, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.worktrees import MergedWorktree, MergeWorktree, WorktreeState
 from everyagent.sessions.launch.config import SessionConfig, config_of
+from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.locks import Locks
 
 #: The message of a commit of files that the agent did not commit, in a session without a title.
@@ -42,10 +43,11 @@ logger = get_logger(__name__)
 class Worktrees:
     """`folder` is the daemon's data folder."""
 
-    def __init__(self, folder: Path, log: Log) -> None:
+    def __init__(self, folder: Path, log: Log, isolation: IsolationPolicy) -> None:
         self._git = Git(folder / "git")
         self._place = folder / "worktrees"
         self._log = log
+        self._isolation = isolation
         self._locks = Locks()
 
     async def make(self, session_id: str, directory: str) -> tuple[Worktree, str]:
@@ -57,7 +59,7 @@ class Worktrees:
                 "worktree. Run `git init` there and commit, or leave `worktree` out.",
                 field="worktree",
             )
-        made = await self._made(session_id, repository, None)
+        made = await self._made(session_id, repository, None, walled=False)
         inside = Path(made.folder) / Path(directory).relative_to(repository.root)
         if not inside.is_dir() or not inside.resolve().is_relative_to(Path(made.folder).resolve()):
             await self._discard(made)
@@ -71,7 +73,7 @@ class Worktrees:
         """A worktree for a fork: with the commits and the files of its origin's, as they are now."""
         origin = _existing(config.worktree)
         repository = Repository(root=Path(origin.folder), own=Path(origin.own), common=Path(origin.common))
-        made = await self._made(session_id, repository, origin)
+        made = await self._made(session_id, repository, origin, walled=self._isolation.walled(config.isolation))
         inside = Path(made.folder) / Path(config.directory).relative_to(origin.folder)
         return made, str(inside) if inside.is_dir() else made.folder
 
@@ -90,35 +92,38 @@ class Worktrees:
         with suppress(SessionNotFound):
             if config_of(await self._log.session(made.session_id)).worktree == made:
                 return
-        await self._run(made, lambda git: worktree.remove(git, made, keep=()))
+        await self._run(made, lambda git: worktree.remove(git, made, keep=()), walled=True)
 
     async def state(self, session_id: str) -> WorktreeState:
-        known = _worktree(await self._log.session(session_id))
+        record = await self._log.session(session_id)
+        known = _worktree(record)
         if not known.exists:
             return WorktreeState(**asdict(known.info), exists=False)
-        return await self._run(known, partial(_state, known))
+        return await self._run(known, partial(_state, known), walled=self._walled(record))
 
     async def merge(self, session_id: str, request: MergeWorktree) -> MergedWorktree:
         record = await self._log.session(session_id)
         known = _existing(_worktree(record))
         if record.status in ("running", "waiting"):
             raise SessionBusy("A turn of the session runs. Wait until it ends, or cancel it; then merge.")
-        return await self._run(known, partial(_merge, known, request, record.shown_title or _MESSAGE))
+        merge = partial(_merge, known, request, record.shown_title or _MESSAGE)
+        return await self._run(known, merge, walled=self._walled(record))
 
     async def drop(self, session_id: str, terminate: Callable[[str], Awaitable[None]], *, discard: bool) -> None:
         """Ends the session, and removes its worktree and its branches. Raises `WorkNotMerged`, unless to `discard`."""
-        known = _worktree(await self._log.session(session_id))
+        record = await self._log.session(session_id)
+        known, walled = _worktree(record), self._walled(record)
         if not discard and known.exists:
-            await self._run(known, partial(_require_merged, known))
+            await self._run(known, partial(_require_merged, known), walled=walled)
         await terminate(session_id)
         if not discard and known.exists:
-            await self._run(known, partial(_require_merged, known))
-        await self._run(known, lambda git: worktree.remove(git, known, keep=()))
+            await self._run(known, partial(_require_merged, known), walled=walled)
+        await self._run(known, lambda git: worktree.remove(git, known, keep=()), walled=walled)
 
     async def release(self, record: SessionRecord) -> str | None:
         """Before a session is deleted: removes its worktree. Returns where its work is that was not merged, if any."""
         known = config_of(record).worktree
-        return None if known is None else await self._released(known)
+        return None if known is None else await self._released(known, walled=self._walled(record))
 
     async def sweep(self) -> None:
         """Releases old worktrees without a session, as a crash or a restored backup leaves them."""
@@ -126,11 +131,11 @@ class Worktrees:
             try:
                 await self._log.session(known.session_id)
             except SessionNotFound:
-                await self._released(known)
+                await self._released(known, walled=True)
 
-    async def _released(self, known: Worktree) -> str | None:
+    async def _released(self, known: Worktree, *, walled: bool) -> str | None:
         try:
-            kept = await self._run(known, partial(worktree.release, worktree=known))
+            kept = await self._run(known, partial(worktree.release, worktree=known), walled=walled)
         except (EveryagentError, OSError) as error:
             left = f"the worktree {known.folder} could not be removed, and is left: {error}"
         else:
@@ -139,14 +144,20 @@ class Worktrees:
             logger.warning("a worktree had work that was not merged", session=known.session_id, left=left)
         return left
 
-    async def _made(self, session_id: str, repository: Repository, origin: Worktree | None) -> Worktree:
+    async def _made(
+        self, session_id: str, repository: Repository, origin: Worktree | None, *, walled: bool
+    ) -> Worktree:
+        make = partial(worktree.make, self._git, self._place, session_id, repository, origin, walled=walled)
         async with self._locks.hold(str(repository.common)):
-            return await to_thread.run_sync(worktree.make, self._git, self._place, session_id, repository, origin)
+            return await to_thread.run_sync(make)
 
-    async def _run(self, known: Worktree, function: Callable[[RepositoryGit], _T]) -> _T:
+    def _walled(self, record: SessionRecord) -> bool:
+        return self._isolation.walled(config_of(record).isolation)
+
+    async def _run(self, known: Worktree, function: Callable[[RepositoryGit], _T], *, walled: bool) -> _T:
         """One at a time in each repository."""
         async with self._locks.hold(known.common):
-            return await to_thread.run_sync(lambda: function(self._git.open(known.repository)))
+            return await to_thread.run_sync(lambda: function(self._git.open(known.repository, walled=walled)))
 
 
 def _worktree(record: SessionRecord) -> Worktree:

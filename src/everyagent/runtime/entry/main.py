@@ -9,7 +9,7 @@
 * `variable`: `NAME=VALUE` of the program's environment. This program's own has only the marks of the reaper.
 * `cwd`: the working directory. `cgroup`: a `cgroup.procs` file to join. `limit`: `NUMBER=VALUE`, a resource limit.
 * `processes`: the most processes and threads. `size`: the most bytes in each `tmp`. `cpus`: the number of processors.
-* `bound`: the id of the process with whose end, or at whose SIGUSR1, the program ends; only without a wall.
+* `bound`: the id of the process with whose end, or at whose SIGUSR1, the program ends.
 * `descriptor`: `NUMBER=OTHER`, an open descriptor that the program gets under another number.
 * `network`: a socket, as the number of its descriptor, over which a listening socket of a network namespace is sent.
 """
@@ -63,6 +63,14 @@ def attend(main: int, reap_others: bool, bound: bool = False, first: bool = Fals
                 return status
             if pid == 0:
                 break
+
+
+def bind(bound: list[str]) -> None:
+    """Get SIGUSR1 at the end of the parent, whose id is given."""
+    for parent in bound:
+        libc.prctl(_DEATH_SIGNAL, _SIGUSR1, 0, 0, 0)
+        if os.getppid() != int(parent):
+            os._exit(1)  # the parent died before this process would have noticed it
 
 
 def run(argv: list[str], given: dict[str, list[str]]) -> None:
@@ -202,11 +210,8 @@ def main() -> None:
     mask_signals(_BLOCK)
     if given["level"] == ["none"]:
         libc.prctl(_SUBREAPER, 1, 0, 0, 0)
-        bound = given.get("bound", ())
-        for parent in bound:
-            libc.prctl(_DEATH_SIGNAL, _SIGUSR1, 0, 0, 0)
-            if os.getppid() != int(parent):
-                os._exit(1)  # the parent died before this process would have noticed it
+        bound = given.get("bound", [])
+        bind(bound)
         first = os.getpid() == 1  # of a container
         if first:
             restrict()
@@ -241,7 +246,8 @@ def main() -> None:
         os.close(int(socket))
     restrict()
     drop_privileges()
+    bind(given.get("bound", []))  # not before: a change of its user makes the kernel forget it
     os.chdir("/")
-    status = attend(child, reap_others=False)
+    status = attend(child, reap_others=False, bound="bound" in given)
     reported = os.read(results, 16)
     end_like(int(reported) if reported else status)

@@ -72,6 +72,10 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
             raise AgentFailed(f"The agent was not started, because isolation {level!r} is not available: {why}.")
         return level
 
+    def walled(self, stored: Isolation | None) -> bool:
+        """Whether the agent of a session runs behind a wall, if the machine has walls."""
+        return stored != "none" or self.floor != "none"
+
     async def unavailable(self, level: Isolation) -> str | None:
         """The reason why this machine does not have a level; None if it has."""
         match level:
