@@ -23,15 +23,15 @@ CRASH = """
 import io, os, sys
 from pathlib import Path
 from everyagent.managed.resources.files.store import write_read_only
-target = Path(sys.argv[1]) / "notes.txt"
+folder = Path(sys.argv[1])
 if os.getuid() == 0:
     os.setuid(65534)
 if (child := os.fork()) == 0:
-    os.replace = Path.replace = lambda *_: os._exit(9)
-    write_read_only(io.BytesIO(b"cut off"), target)
+    os.replace = Path.replace = lambda *_, **__: os._exit(9)
+    write_read_only(io.BytesIO(b"cut off"), folder, ["notes.txt"])
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-write_read_only(io.BytesIO(b"whole"), target)
-print(target.read_text())
+write_read_only(io.BytesIO(b"whole"), folder, ["notes.txt"])
+print((folder / "notes.txt").read_text())
 """
 
 
@@ -57,7 +57,7 @@ def test_two_writes_of_one_file_at_once_both_succeed(tmp_path: Path) -> None:
 
     def write_slowly() -> None:
         try:
-            write_read_only(slow, target)
+            write_read_only(slow, tmp_path, [target.name])
         except BaseException as error:
             failures.append(error)
             raise
@@ -65,7 +65,7 @@ def test_two_writes_of_one_file_at_once_both_succeed(tmp_path: Path) -> None:
     first = threading.Thread(target=write_slowly)
     first.start()
     assert slow.halted.wait(LIMIT)
-    write_read_only(io.BytesIO(b"the notes"), target)
+    write_read_only(io.BytesIO(b"the notes"), tmp_path, [target.name])
     slow.released.set()
     first.join(LIMIT)
     assert not failures

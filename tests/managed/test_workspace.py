@@ -14,6 +14,7 @@ from everyagent.managed import Managed
 from everyagent.managed.resources.agents.shape import SkillParams
 from everyagent.managed.resources.environments.shape import PackagesParams
 from everyagent.managed.resources.files.shape import File, FileListQuery
+from everyagent.managed.resources.files.store import KnownOutput
 from everyagent.managed.resources.skills.bundle import packed
 from everyagent.managed.resources.vaults.shape import (
     BasicAuthParams,
@@ -154,7 +155,8 @@ async def test_a_failed_clone_is_reported_with_its_error_type(managed: Managed, 
         )
         assert [problem.type for problem in prepared.repositories] == [*asked]
         assert "wrong-token" not in repr(prepared.repositories)
-        assert sorted(os.listdir(prepared.directory / "workspace")) == []
+        assert not (prepared.directory / "workspace").exists()
+        assert os.listdir(prepared.directory.parent) == [SESSION]
         broken = (await managed.resources.of(SESSION))[0]
         assert isinstance(broken, RepositoryResource)
         await managed.resources.change_token(SESSION, broken.id, TOKEN)
@@ -268,3 +270,54 @@ async def test_an_outputs_folder_replaced_by_a_link_lists_no_files(managed: Mana
     (tmp_path / "elsewhere/secret").write_text("nobody's")
     (root / "mnt/session/outputs").symlink_to(tmp_path / "elsewhere")
     assert (await managed.list_files(FileListQuery(scope_id=SESSION))).data == []
+
+
+async def test_outputs_are_not_read_through_a_folder_that_becomes_a_link(
+    managed: Managed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the listing and the opening of its files."""
+    folder = managed.workspaces.directory(SESSION) / "mnt/session/outputs"
+    for place in (folder / "sub", tmp_path / "elsewhere"):
+        place.mkdir()
+        (place / "report").write_text("nobody's")
+    outputs = managed.files.outputs
+
+    async def replaced(session_id: str) -> dict[str, KnownOutput]:
+        if not (folder / "sub").is_symlink():
+            (folder / "sub").rename(tmp_path / "moved")
+            (folder / "sub").symlink_to(tmp_path / "elsewhere")
+        return await outputs(session_id)
+
+    monkeypatch.setattr(managed.files, "outputs", replaced)
+    assert (await managed.list_files(FileListQuery(scope_id=SESSION))).data == []
+    assert (folder / "sub").is_symlink()
+
+
+async def test_files_are_neither_mounted_nor_taken_back_through_a_link(managed: Managed, tmp_path: Path) -> None:
+    file = await uploaded(managed, "data.csv", b"a,b\n")
+    (given,) = await managed.resources.give(SESSION, [FileParams(file_id=file.id)])
+    uploads, elsewhere = managed.workspaces.directory(SESSION) / "mnt/session/uploads", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    uploads.rmdir()
+    uploads.symlink_to(elsewhere)
+    prepared = await managed.workspaces.prepare(
+        SESSION, await services.agent(managed), await services.environment(managed), []
+    )
+    assert [each for each in prepared.problems if given.mount_path in each]
+    assert list(elsewhere.iterdir()) == []
+    (elsewhere / file.id).write_text("nobody's")
+    await managed.workspaces.take_back(SESSION, given)
+    assert (elsewhere / file.id).read_text() == "nobody's"
+
+
+async def test_repositories_are_not_cloned_through_a_link(managed: Managed, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (managed.workspaces.directory(SESSION) / "workspace").symlink_to(tmp_path / "elsewhere")
+    with git_stage(tmp_path / "git") as (url, _):
+        project = RepositoryParams(url=f"{url}/private/project.git", authorization_token=TOKEN)
+        await managed.resources.give(SESSION, [project])
+        prepared = await managed.workspaces.prepare(
+            SESSION, await services.agent(managed), await services.environment(managed), []
+        )
+    assert [problem.type for problem in prepared.repositories] == ["repository_checkout_error"]
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -92,7 +92,7 @@ async def _cloned(source: SkillSource, place: Path) -> Path:
         )
     except msgspec.ValidationError:
         raise BadRequest(f"{url!r} is not the http or https URL of a git repository.", field="skills") from None
-    problem = await in_thread(partial(clone, repository, None, place))
+    problem = await in_thread(partial(clone, repository, None, place.parent, [place.name]))
     if problem is not None:
         raise BadRequest(f"The skills of {url!r} could not be fetched: {problem.message}", field="skills")
     return place

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from everyagent.held_folders import held
 from everyagent.managed.memory.paths import MAX_SEGMENTS, fault_of
 from everyagent.managed.memory.shape import MAX_BYTES
 
@@ -119,19 +120,8 @@ class Folder:
 
     @contextmanager
     def _within(self, parts: list[str], *, create: bool = False) -> Generator[int]:
-        held = [os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
-        try:
-            for part in (*self._parts, *parts):
-                if create:
-                    try:
-                        os.mkdir(part, dir_fd=held[-1])
-                    except FileExistsError:
-                        pass
-                held.append(os.open(part, _DIRECTORY, dir_fd=held[-1]))
-            yield held[-1]
-        finally:
-            for each in held:
-                os.close(each)
+        with held(self._root, (*self._parts, *parts), create=create) as folder:
+            yield folder
 
 
 def _found(

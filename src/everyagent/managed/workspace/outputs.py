@@ -4,15 +4,19 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
+from everyagent.held_folders import held
 from everyagent.managed.resources.files.store import FileStore, KnownOutput, pieces_of
 from everyagent.managed.workspace.shape import OUTPUTS
 from everyagent.sessions.locks import Locks
 
+#: From the session's folder to that of its outputs.
+_FOLDERS = OUTPUTS.strip("/").split("/")
 MAX_OUTPUTS = 1000
 MAX_BYTES = 512 << 20
 
@@ -43,11 +47,11 @@ class Outputs:
             for output in found:
                 before = known.get(output.source)
                 if before is None or before[1:] != (output.size, output.modified_ns):
-                    await self._keep(session_id, output, before)
+                    await self._keep(session_id, folder, output, before)
 
-    async def _keep(self, session_id: str, output: Output, before: KnownOutput | None) -> None:
+    async def _keep(self, session_id: str, folder: Path, output: Output, before: KnownOutput | None) -> None:
         try:
-            file = await asyncio.to_thread(_open, output.path)
+            file = await asyncio.to_thread(_open, folder, output.path)
         except OSError:
             return  # deleted meanwhile, or not a regular file any more
         async with self._files.upload(pieces_of(file)) as uploaded:
@@ -56,24 +60,25 @@ class Outputs:
 
 def _found(folder: Path) -> Iterator[Output]:
     """Regular files only, since links may lead out of the folder."""
-    count = 0
-    if folder.parents[2].resolve().joinpath(*OUTPUTS.strip("/").split("/")) != folder.resolve():
-        return
-    for parent, folders, names in os.walk(folder, followlinks=False):
+    try:
+        with held(folder.parents[2], _FOLDERS) as top:
+            yield from islice(_below(folder, top), MAX_OUTPUTS)
+    except OSError:
+        return  # the agent put something else there
+
+
+def _below(folder: Path, top: int) -> Iterator[Output]:
+    for parent, folders, names, at in os.fwalk(".", dir_fd=top):
         folders.sort()
         for name in sorted(names):
-            path = Path(parent, name)
+            inside = Path(parent, name)
             try:
-                status = path.lstat()
+                status = os.stat(name, dir_fd=at, follow_symlinks=False)
             except OSError:
                 continue  # deleted meanwhile
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-                continue
-            count += 1
-            if count > MAX_OUTPUTS:
-                return
-            source = f"{OUTPUTS}/{_readable(path.relative_to(folder))}"
-            yield Output(path=path, source=source, size=status.st_size, modified_ns=status.st_mtime_ns)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES:
+                source = f"{OUTPUTS}/{_readable(inside)}"
+                yield Output(path=folder / inside, source=source, size=status.st_size, modified_ns=status.st_mtime_ns)
 
 
 def _readable(path: Path) -> str:
@@ -81,8 +86,10 @@ def _readable(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\\x", "%")
 
 
-def _open(path: Path) -> BinaryIO:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+def _open(folder: Path, path: Path) -> BinaryIO:
+    """The agent may have replaced a folder on the way by a link since the file was found."""
+    with held(folder.parents[2], (*_FOLDERS, *path.relative_to(folder).parent.parts)) as parent:
+        descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(f"{path} is no plain file")

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from everyagent.errors import AgentFailed
+from everyagent.held_folders import held
 from everyagent.managed.packages.subprocesses import Child
 from everyagent.managed.workspace.shape import BranchCheckout, CommitCheckout, RepositoryParams, RepositoryResource
 
@@ -28,21 +30,27 @@ class RepositoryProblem(Struct, frozen=True, kw_only=True):
     repository_url: str
 
 
-def clone(resource: Repository, token: str | None, place: Path, child: Child) -> RepositoryProblem | None:
-    """Blocking. Clones the repository to `place`; returns the problem, with nothing at `place`, if that fails."""
+def clone(
+    resource: Repository, token: str | None, root: Path, parts: Sequence[str], child: Child
+) -> RepositoryProblem | None:
+    """Blocking. Clones the repository to a place below `root`, the session's folder, through no link.
+
+    Returns the problem, with nothing in the place, if that fails.
+    """
+    *parents, name = parts
     git = shutil.which("git")
     if git is None:
         return _problem(resource, "repository_clone_error", "There is no git on the daemon's machine.")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=".", suffix=".cloning", dir=place.parent))
-    draft = folder / place.name
+    folder = Path(tempfile.mkdtemp(prefix=".", suffix=".cloning", dir=root.parent))
+    draft = folder / name
     environment = _environment(resource.url, token)
     branch = ["--branch", resource.checkout.name] if isinstance(resource.checkout, BranchCheckout) else []
     try:
         _git([git, "clone", "--quiet", *branch, "--", resource.url, str(draft)], environment, child)
         if isinstance(resource.checkout, CommitCheckout):
             _git([git, "-C", str(draft), "checkout", "--quiet", "--detach", resource.checkout.sha], environment, child)
-        draft.rename(place)
+        with held(root, parents, create=True) as parent:
+            os.rename(draft, name, dst_dir_fd=parent)
     except subprocess.TimeoutExpired:
         return _problem(resource, "repository_clone_error", f"git took more than {CLONE_LIMIT_SECONDS:.0f} seconds.")
     except subprocess.CalledProcessError as error:

@@ -6,14 +6,15 @@ Paths of the API (`/mnt/session/uploads/…`, `/mnt/memory/…`, `/workspace/…
 import asyncio
 import os
 import re
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from everyagent.errors import NotFound
+from everyagent.held_folders import held, remove
 from everyagent.managed.packages.install import install, machine_limits
 from everyagent.managed.packages.subprocesses import in_thread
 from everyagent.managed.resources.agents.shape import SessionAgent
@@ -85,8 +86,11 @@ class Workspaces:
     def directory(self, session_id: str) -> Path:
         """The session's folder, created if it does not exist."""
         root = self.place(session_id, "/")
+        root.mkdir(parents=True, exist_ok=True)
         for path in (UPLOADS, OUTPUTS):
-            place(root, path).mkdir(parents=True, exist_ok=True)
+            # What needs a folder reports that the agent put something else there.
+            with suppress(OSError), held(root, _parts(path), create=True):
+                continue
         return root.resolve()
 
     def place(self, session_id: str, path: str) -> Path:
@@ -137,26 +141,27 @@ class Workspaces:
         """Writes one resource to its mount path, also while the session runs."""
         if isinstance(resource, MemoryStoreResource):
             return None  # its mount is synchronized turn by turn
-        target = self.place(session_id, resource.mount_path)
+        root, parts = self.place(session_id, "/"), _parts(resource.mount_path)
+        target = root.joinpath(*parts)
         async with self._locks.hold(f"resource {resource.id}"):
             if await asyncio.to_thread(os.path.lexists, target):
                 return None
             if isinstance(resource, RepositoryResource):
                 token = await self._resources.token(session_id, resource.id)
-                return await in_thread(partial(clone, resource, token, target))
+                return await in_thread(partial(clone, resource, token, root, parts))
             _, content = await self._files.open(resource.file_id)
             with content:
-                await asyncio.to_thread(write_read_only, content, target)
+                await asyncio.to_thread(write_read_only, content, root, parts)
             return None
 
     async def take_back(self, session_id: str, resource: Resource) -> None:
         """Removes a deleted resource from the folder."""
-        target = self.place(session_id, resource.mount_path)
-        await asyncio.to_thread(_remove, target)
+        await asyncio.to_thread(_remove, self.place(session_id, "/"), resource.mount_path)
 
     async def remove(self, session_id: str) -> None:
         """Removes the folder and the resources of a deleted session."""
-        await asyncio.to_thread(_remove, self.place(session_id, "/"))
+        root = self.place(session_id, "/")
+        await asyncio.to_thread(_remove, root.parent, root.name)
         await self._resources.take_away(session_id)
         if self._storage is not None:
             await self._storage.forget(session_id)
@@ -178,11 +183,12 @@ def _server(url: str, bearers: dict[str, str]) -> McpRemote:
     return McpRemote(url=url, headers={"Authorization": f"Bearer {token}"} if token else {})
 
 
-def _remove(target: Path) -> None:
-    """Removes a file or a folder, also a read-only one."""
-    if target.is_dir() and not target.is_symlink():
-        for parent, *_ in os.walk(target):
-            os.chmod(parent, 0o700)
-        shutil.rmtree(target, ignore_errors=True)
-    else:
-        target.unlink(missing_ok=True)
+def _remove(root: Path, path: str) -> None:
+    """Removes a file or a folder, also a read-only one, if it is still there."""
+    *parents, name = _parts(path)
+    with suppress(OSError), held(root, parents) as folder:
+        remove(folder, name)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]

@@ -4,9 +4,9 @@ import asyncio
 import mimetypes
 import os
 import re
+import secrets
 import shutil
-import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
@@ -15,6 +15,7 @@ import msgspec
 
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, NotFound
+from everyagent.held_folders import held
 from everyagent.log.log import Order
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Uploaded
 from everyagent.managed.resources.files.shape import File, FileBody, FileListQuery, FilePage, FileScope
@@ -115,7 +116,7 @@ class FileStore:
         with content:
             if not await asyncio.to_thread(target.exists):
                 try:
-                    await asyncio.to_thread(write_read_only, content, target)
+                    await asyncio.to_thread(write_read_only, content, self._folder, [file.id, target.name])
                 except OSError:
                     with suppress(OSError):  # another copy may be in it
                         target.parent.rmdir()
@@ -197,21 +198,24 @@ async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
             yield piece
 
 
-def write_read_only(content: BinaryIO, target: Path) -> None:
-    """Blocking. Writes a read-only file: all of it or nothing.
+def write_read_only(content: BinaryIO, root: Path, parts: Sequence[str]) -> None:
+    """Blocking. Writes a read-only file below the root, through no link: all of it or nothing.
 
     Each call has a separate draft, so calls may run concurrently, and a draft left by a crash blocks no later call.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(prefix=".", suffix=".draft", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            shutil.copyfileobj(content, file, _PIECE)
-            os.fchmod(descriptor, 0o444)
-        os.replace(draft, target)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    *parents, name = parts
+    root.mkdir(parents=True, exist_ok=True)
+    with held(root, parents, create=True) as folder:
+        draft = f".{secrets.token_hex(8)}.draft"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                shutil.copyfileobj(content, file, _PIECE)
+                os.fchmod(descriptor, 0o444)
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(draft, dir_fd=folder)
+            raise
 
 
 def fitting(name: str) -> str:
