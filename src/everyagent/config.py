@@ -102,6 +102,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     session_cpu: Annotated[float, Meta(ge=0)] | None = None
     session_open_files: Annotated[int, Meta(ge=0)] | None = None
     session_disk: Bytes | None = None
+    session_checkpoints: Bytes = 5 << 30
     key_directory: Path | None = None
     allowed_host: Annotated[str, Meta(pattern=r"^[^/,\s]+(,[^/,\s]+)*$")] | None = None
     allowed_origin: Annotated[str, Meta(pattern=r"^https?://[^/,\s]+(,https?://[^/,\s]+)*$")] | None = None

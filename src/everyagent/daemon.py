@@ -142,7 +142,9 @@ async def sessions_of(
                 per_agent,
             )
             worktrees = Worktrees(settings.data_dir.resolve(), log, isolation)
-            checkpoints = Checkpoints(settings.data_dir.resolve(), log, isolation, node_name)
+            checkpoints = Checkpoints(
+                settings.data_dir.resolve(), log, isolation, settings.session_checkpoints, node_name
+            )
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,

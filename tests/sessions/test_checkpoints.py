@@ -13,8 +13,9 @@ from anyio import to_thread
 
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
-from everyagent.errors import BadRequest, FilesChanged, OffsetOutOfRange, SessionBusy, SessionHasEnded
+from everyagent.errors import BadRequest, FilesChanged, GitFailed, OffsetOutOfRange, SessionBusy, SessionHasEnded
 from everyagent.git import checkpoints as kept
+from everyagent.git.commands import Git
 from everyagent.log.log import SessionQuery
 from everyagent.model.checkpoints import RewindSession, RewoundSession
 from everyagent.model.events import ItemCompleted, TurnEnded
@@ -218,6 +219,31 @@ async def test_a_large_directory_is_skipped_and_the_session_says_so(
         assert "100 are kept" in details[0]
         with pytest.raises(BadRequest, match="no checkpoint of the files"):
             await rewound(talk, (await ends(talk))[0])
+
+
+async def test_checkpoints_stay_within_their_space(tmp_path: Path) -> None:
+    """The older ones go; then a checkpoint is refused."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    store = kept.Store(Git(tmp_path / "data" / "git"), tmp_path / "kept", folder, walled=False, most_bytes=400_000)
+
+    def used() -> int:
+        return sum(path.stat().st_size for path in (tmp_path / "kept").rglob("*") if path.is_file())
+
+    for number in range(1, 9):
+        (folder / "a").write_bytes(os.urandom(100_000))
+        store.keep(number, "after")
+        assert used() < 550_000
+    assert [each.sequence for each in store.all()][-1] == 8
+    assert len(store.all()) < 6
+    store.restore(store.all()[0], 9)
+    for number in range(10, 13):
+        (folder / f"{number}").write_bytes(os.urandom(90_000))
+        store.keep(number, "after")
+    (folder / "last").write_bytes(os.urandom(90_000))
+    with pytest.raises(GitFailed, match=r"400,000 (are kept|are allowed)"):
+        store.keep(13, "after")
+    assert used() < 550_000
 
 
 async def test_old_checkpoints_go_and_those_of_lost_sessions_too(

@@ -30,7 +30,7 @@ _VALUED = frozenset(
         ),
         *("vault-key-file", "vault-key-command", "webhook-networks", "webhook-pause-after", "public-url"),
         *("trusted-proxy", "tls-cert", "tls-key"),
-        *("session-processes", "session-cpu", "session-open-files", "session-disk"),
+        *("session-processes", "session-cpu", "session-open-files", "session-disk", "session-checkpoints"),
     }
 )
 _SWITCHES = frozenset({"no-token", "json", "cluster", "access-log"})

@@ -40,6 +40,7 @@ def serve(
     session_cpu: float | None = None,
     session_open_files: int | None = None,
     session_disk: str | None = None,
+    session_checkpoints: str | None = None,
     key_directory: Path | None = None,
     allowed_host: str | None = None,
     allowed_origin: Annotated[str | None, Parameter(name=["--allowed-origin", "--cors-allow-origin"])] = None,
@@ -132,6 +133,8 @@ def serve(
         The files that each process of an agent may have open. [default: that of the daemon]
     session_disk
         The disk space that a session's directory and scratch folder may take, such as 20G. [default: no limit]
+    session_checkpoints
+        The disk space that a session's checkpoints may take; 0 is no limit. [default: 5G]
     key_directory
         The folder in which sessions of API keys work, or below it. [default: the working directory]
     allowed_host
@@ -225,6 +228,7 @@ def serve(
             "session-cpu": session_cpu,
             "session-open-files": session_open_files,
             "session-disk": session_disk,
+            "session-checkpoints": session_checkpoints,
             "key-directory": key_directory,
             "allowed-host": allowed_host,
             "allowed-origin": allowed_origin,

@@ -46,7 +46,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 class Store:
     """The checkpoints of one session, in the folder `place`. Every method blocks."""
 
-    def __init__(self, git: Git, place: Path, directory: Path, *, walled: bool) -> None:
+    def __init__(self, git: Git, place: Path, directory: Path, *, walled: bool, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self._place = place
         private_folder(place)
         note = place / "root"
@@ -69,13 +70,14 @@ class Store:
             (place / "HEAD").write_text("ref: refs/heads/none\n")
 
     def keep(self, sequence: int, moment: Moment, *, ended: int | None = None, again: bool = False) -> None:
-        """Once for each moment, unless `again`. Raises `GitFailed` if that would take too long.
+        """Once for each moment, unless `again`. Raises `GitFailed` if that would take too long or too much space.
 
         Files that were changed since `ended`, the end of the turn in nanoseconds, are noted as a person's.
         """
         known = self.all()
         if not again and any(each.sequence == sequence and each.moment == moment for each in known):
             return
+        known = self._within_space(known)
         tree = self._snapshot()
         changed = self._git.changed(known[-1].commit, tree) if known and ended else []
         late = [os.fsencode(path).hex() for path in changed if _is_newer(self._root / path, ended or 0)]
@@ -83,9 +85,25 @@ class Store:
         commit = self._git.objects("commit-tree", tree, stdin=note.encode()).text
         self._git.names("update-ref", Checkpoint(sequence=sequence, moment=moment, commit=commit).ref, commit)
         if len(known) >= MOST_KEPT + _GROUP:
-            for old in known[:-MOST_KEPT]:
-                self._git.names("update-ref", "-d", old.ref)
-            self._git.names("prune", "--expire=now")
+            self._drop(known[:-MOST_KEPT])
+
+    def _drop(self, old: Iterable[Checkpoint]) -> None:
+        for each in old:
+            self._git.names("update-ref", "-d", each.ref)
+        self._git.names("prune", "--expire=now")
+
+    def _within_space(self, known: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+        """Those that are left: without the older half if all take too much."""
+        most = self._most_bytes
+        if not most or _size(self._place) <= most:
+            return known
+        half = len(known) // 2
+        self._drop(known[:half])
+        if (size := _size(self._place)) > most:
+            raise GitFailed(
+                f"The session's checkpoints take {size:,} bytes; {most:,} are allowed (`serve --session-checkpoints`)."
+            )
+        return known[half:]
 
     def all(self) -> list[Checkpoint]:
         """In the order in which they were kept."""
@@ -155,8 +173,9 @@ class Store:
                 size += os.lstat(os.fsencode(self._root) + b"/" + path).st_size
             except OSError:
                 continue
-        if size > MOST_BYTES:
-            raise GitFailed(f"The directory has {size:,} bytes that are not ignored; {MOST_BYTES:,} are kept.")
+        most = min(MOST_BYTES, self._most_bytes or MOST_BYTES)
+        if size > most:
+            raise GitFailed(f"The directory has {size:,} bytes that are not ignored; {most:,} are kept.")
         return paths
 
     def _with(self, tree: str, source: str, paths: Iterable[str]) -> str:
@@ -203,3 +222,7 @@ def chosen(checkpoints: Sequence[Checkpoint], sequence: int, next_turn: int | No
             field="sequence",
         )
     return later[0]
+
+
+def _size(folder: Path) -> int:
+    return sum(os.lstat(os.path.join(place, name)).st_size for place, _, names in os.walk(folder) for name in names)

@@ -42,13 +42,19 @@ logger = get_logger(__name__)
 
 
 class Checkpoints:
-    """`folder` is the daemon's data folder, `node` the name of this node of a cluster."""
+    """`folder` is the daemon's data folder, `node` the name of this node of a cluster.
 
-    def __init__(self, folder: Path, log: Log, isolation: IsolationPolicy, node: str | None = None) -> None:
+    `most_bytes` is for the checkpoints of one session, 0 is no limit.
+    """
+
+    def __init__(
+        self, folder: Path, log: Log, isolation: IsolationPolicy, most_bytes: int, node: str | None = None
+    ) -> None:
         self._git = Git(folder / "git")
         self._place = folder / "checkpoints"
         self._log = log
         self._isolation = isolation
+        self._most_bytes = most_bytes
         self._node = node
         self._locks = Locks()
         #: Sessions whose last checkpoint failed: trying again would delay each of their turns.
@@ -179,7 +185,9 @@ class Checkpoints:
     def _opened(self, record: SessionRecord) -> Store:
         config = config_of(record)
         walled = self._isolation.walled(config.isolation)
-        store = Store(self._git, self._folder(record), Path(config.directory), walled=walled)
+        store = Store(
+            self._git, self._folder(record), Path(config.directory), walled=walled, most_bytes=self._most_bytes
+        )
         (self._folder(record) / _LOG).write_bytes(self._log.identity)
         return store
 
