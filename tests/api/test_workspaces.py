@@ -13,6 +13,7 @@ from everyagent.api.managed.routes import ROUTES as MANAGED
 from everyagent.api.routes import ROUTES as UNIVERSAL
 from everyagent.api.routing import Route
 from everyagent.api.streaming import EventStream
+from tests.api.belongings import BODIES, MULTIPART, SKILL, belongings, made
 from tests.api.keyed import Keyed, keyed
 from tests.waiting import LIMIT_SECONDS
 
@@ -20,98 +21,12 @@ from tests.waiting import LIMIT_SECONDS
 COMMON = re.compile(
     r"/healthz|/v1/(health|me|schema\.json|agents.*|audit/verify)|/openapi\.json|/anthropic/(openapi\.json|v1/models.*)"
 )
-#: Bodies without which a route would refuse the request before it looks for anything.
-BODIES: dict[str, object] = {
-    "send_message": {"message": "x"},
-    "stream_message": {"message": "x"},
-    "reply_to_permission": {"reply": "once"},
-    "reply_to_question": {"answers": [["x"]]},
-    "reply_to_tool": {"output": "x"},
-    "call_custom_tools": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
-    "update_session": {"title": "x"},
-    "create_environment_key": {"name": "x"},
-    "update_work": {"metadata": {"a": "b"}},
-    "send_managed_events": {"events": [{"type": "user.message", "content": [{"type": "text", "text": "x"}]}]},
-    "add_session_resource": {"type": "file", "file_id": "unknown", "mount_path": "/mnt/a"},
-    "update_session_resource": {"authorization_token": "x"},
-    "create_credential": {
-        "auth": {"type": "static_bearer", "mcp_server_url": "https://mcp.example", "token": "x"},
-    },
-    "create_memory": {"path": "/b.md", "content": "x"},
-    "update_memory_version": {},
-}
-#: A multipart body with one skill.
-SKILL = (
-    b'--b\r\ncontent-disposition: form-data; name="files[]"; filename="a/SKILL.md"\r\n\r\n'
-    b"---\nname: secret\ndescription: a skill\n---\nx\r\n--b--\r\n"
-)
-MULTIPART = {"content-type": "multipart/form-data; boundary=b"}
 
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Keyed]:
     async with keyed(tmp_path) as server:
         yield server
-
-
-class Belongings:
-    """One of everything that a workspace can have; the ids by the name of the path parameter."""
-
-    def __init__(self, ids: dict[str, str], managed_session: str) -> None:
-        self.ids = ids
-        self.managed_session = managed_session
-
-
-async def _made(client: httpx2.AsyncClient, path: str, body: object) -> str:
-    response = await client.post(path, json=body)
-    assert response.status_code == 200, response.text
-    return str(response.json()["id"])
-
-
-async def belongings(client: httpx2.AsyncClient, folder: Path) -> Belongings:
-    session = await client.post("/v1/sessions/secret-session", json={"agent": "mock", "directory": str(folder)})
-    assert session.status_code == 200, session.text
-    turn = await client.post("/v1/sessions/secret-session/messages/stream", json={"message": "[say secretword]"})
-    assert turn.status_code == 200
-    (folder / "secret.txt").write_text("secret")
-    root = "/anthropic/v1"
-    agent = await _made(client, f"{root}/agents", {"name": "secret", "model": "mock-model"})
-    environment = await _made(client, f"{root}/environments", {"name": "secret", "config": {"type": "self_hosted"}})
-    cloud = await _made(client, f"{root}/environments", {"name": "secret cloud"})
-    vault = await _made(client, f"{root}/vaults", {"display_name": "secret"})
-    store = await _made(client, f"{root}/memory_stores", {"name": "secret"})
-    memory = await _made(client, f"{root}/memory_stores/{store}/memories", {"path": "/a.md", "content": "secret"})
-    versions = (await client.get(f"{root}/memory_stores/{store}/memory_versions")).json()["data"]
-    file = (await client.post(f"{root}/files", files={"file": ("a.txt", b"secret")})).json()["id"]
-    managed = await _made(client, f"{root}/sessions", {"agent": agent, "environment_id": cloud})
-    auth = BODIES["create_credential"]
-    credential = await _made(client, f"{root}/vaults/{vault}/credentials", auth)
-    skill = await client.post(f"{root}/skills", content=SKILL, headers=MULTIPART)
-    assert skill.status_code == 200, skill.text
-    resource = {"type": "file", "file_id": file, "mount_path": "/mnt/a.txt"}
-    resource_id = await _made(client, f"{root}/sessions/{managed}/resources", resource)
-    threads = (await client.get(f"{root}/sessions/{managed}/threads")).json()["data"]
-    worker = await _made(client, f"{root}/environments/{environment}/keys", {"name": "secret"})
-    hook = await client.post("/v1/webhooks", json={"url": "https://93.184.215.14/", "events": ["error"]})
-    assert hook.status_code == 200, hook.text
-    ids = {
-        "session_id": "secret-session",
-        "agent_id": agent,
-        "environment_id": environment,
-        "vault_id": vault,
-        "memory_store_id": store,
-        "memory_id": memory,
-        "memory_version_id": versions[0]["id"],
-        "file_id": file,
-        "key_id": worker,
-        "webhook_id": hook.json()["webhook"]["webhookId"],
-        "credential_id": credential,
-        "skill_id": skill.json()["id"],
-        "version": skill.json()["latest_version_id"],
-        "resource_id": resource_id,
-        "thread_id": threads[0]["id"] if threads else "unknown",
-    }
-    return Belongings(ids, managed)
 
 
 async def _answer(client: httpx2.AsyncClient, route: Route, path: str, folder: Path) -> httpx2.Response:
@@ -135,16 +50,14 @@ def _query_names(route: Route) -> list[str]:
 async def test_a_foreign_key_gets_404_on_every_route(server: Keyed, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
-    _, red = await server.key("red")
+    key, red = await server.key("red")
     _, blue = await server.key("blue")
-    things = await belongings(red, folder)
+    things = await belongings(red, folder, key)
     walked = found = 0
     for route in (*UNIVERSAL, *MANAGED):
         if COMMON.fullmatch(route.path) or "{" not in route.path:
             continue
-        managed = route.path.startswith("/anthropic/v1/sessions")
-        ids = things.ids | ({"session_id": things.managed_session} if managed else {})
-        path = re.sub(r"{(\w+)}", lambda name, ids=ids: ids.get(name[1], "unknown"), route.path)
+        path = things.path_of(route)
         response = await _answer(blue, route, path, folder)
         # Session ids are one namespace, so an id that another workspace uses is taken.
         expected = 409 if (route.method, route.path) == ("POST", "/v1/sessions/{session_id}") else 404
@@ -165,10 +78,10 @@ async def test_a_foreign_key_gets_404_on_every_route(server: Keyed, tmp_path: Pa
 async def test_listings_search_and_metrics_show_only_ones_own(server: Keyed, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
-    _, red = await server.key("red")
+    key, red = await server.key("red")
     _, blue = await server.key("blue")
-    things = await belongings(red, folder)
-    hidden = [*things.ids.values(), things.managed_session, "secretword"]
+    things = await belongings(red, folder, key)
+    hidden = [*things.words(), "secretword"]
     listed = 0
     for route in (*UNIVERSAL, *MANAGED):
         if route.method != "GET" or "{" in route.path or EventStream in route.answers or COMMON.fullmatch(route.path):
@@ -209,6 +122,71 @@ async def test_the_stream_of_all_sessions_shows_only_ones_own(server: Keyed, tmp
             await anyio.sleep_forever()
     assert any("blue-one" in line for line in lines)
     assert not any("red-one" in line for line in lines)
+
+
+async def _line_of(client: httpx2.AsyncClient, path: str, word: str) -> list[str]:
+    """The lines of a stream, up to the first one with the word."""
+    lines: list[str] = []
+    with anyio.fail_after(LIMIT_SECONDS):
+        async with client.stream("GET", path) as response:
+            assert response.status_code == 200, path
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if word in line:
+                    return lines
+    raise AssertionError(f"{path} ended without {word!r}")
+
+
+async def test_a_stream_of_a_session_shows_that_session_alone(server: Keyed, tmp_path: Path) -> None:
+    """On both APIs, while another workspace's session works at the same time."""
+    root = "/anthropic/v1"
+    clients = {name: (await server.key(name))[1] for name in ("red", "blue")}
+    paths = dict[str, list[str]]()
+    message = {"type": "user.message", "content": [{"type": "text", "text": "[say ready]"}]}
+    for name, client in clients.items():
+        created = await client.post(f"/v1/sessions/{name}-one", json={"agent": "mock", "directory": str(tmp_path)})
+        assert created.status_code == 200
+        agent = await made(client, f"{root}/agents", {"name": name, "model": "mock-model"})
+        environment = await made(client, f"{root}/environments", {"name": name})
+        managed = await made(client, f"{root}/sessions", {"agent": agent, "environment_id": environment})
+        await client.post(f"{root}/sessions/{managed}/events", json={"events": [message]})
+        (thread, *_) = (await client.get(f"{root}/sessions/{managed}/threads")).json()["data"]
+        ids = {"session_id": f"{name}-one", "thread_id": thread["id"]}
+        paths[name] = [
+            re.sub(
+                r"{(\w+)}",
+                lambda part, ids=ids, managed=managed, route=route: (
+                    managed if part[1] == "session_id" and route.path.startswith(root) else ids[part[1]]
+                ),
+                route.path,
+            )
+            for route in (*UNIVERSAL, *MANAGED)
+            if route.method == "GET" and EventStream in route.answers and "{session_id}" in route.path
+        ]
+    assert len(paths["red"]) == len(paths["blue"]) == 4
+    found = dict[tuple[str, str], list[str]]()
+
+    async def read(name: str, path: str) -> None:
+        found[name, path] = await _line_of(clients[name], path, f"{name}word")
+
+    async def work(name: str) -> None:
+        """Says the word again and again: some streams begin with what comes after their request."""
+        said = {"type": "user.message", "content": [{"type": "text", "text": f"[say {name}word]"}]}
+        managed = next(path.split("/")[4] for path in paths[name] if path.startswith(root))
+        while len([each for each in found if each[0] == name]) < len(paths[name]):
+            sent = await clients[name].post(f"/v1/sessions/{name}-one/messages", json={"message": f"[say {name}word]"})
+            assert sent.status_code == 204
+            await clients[name].post(f"{root}/sessions/{managed}/events", json={"events": [said]})
+            await anyio.sleep(0.1)
+
+    async with anyio.create_task_group() as tasks:
+        for name in clients:
+            tasks.start_soon(work, name)
+            for path in paths[name]:
+                tasks.start_soon(read, name, path)
+    for (name, path), lines in found.items():
+        other = "blue" if name == "red" else "red"
+        assert not [line for line in lines if f"{other}word" in line or f"{other}-one" in line], path
 
 
 async def test_the_owner_sees_all_and_can_name_a_workspace(server: Keyed, tmp_path: Path) -> None:
