@@ -15,7 +15,7 @@ import httpx2
 from everyagent.testing.daemon import DaemonProcess
 from tests.torture.checker import agents_of, at_rest, check_rules, client_of, create, log_of, no_agents_left
 from tests.torture.hostile_agent import NEVER_READY
-from tests.torture.row import Outcome, Run
+from tests.torture.row import Outcome, Run, missed
 from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +88,7 @@ async def run(run: Run) -> Outcome:
             "death to the end of the turn in the log": f"longest {max(told):.2f} s, {late} over 1 s",
             "agents in all states after kill -9 of the daemon": f"gone after {orphans:.2f} s",
         },
+        missed=missed("death to the end of the turn", told, 1),
         partial=["Claude Code, Codex, OpenCode and Amp: their own tests kill the real programs in fewer states"],
     )
 

@@ -23,7 +23,7 @@ from tests.torture.checker import (
     read,
 )
 from tests.torture.failing_daemon import POINTS, VARIABLE
-from tests.torture.row import Outcome, Run
+from tests.torture.row import Outcome, Run, missed
 from tests.waiting import LIMIT_SECONDS
 
 SESSIONS = 20
@@ -196,6 +196,10 @@ async def run(run: Run) -> Outcome:
         "open turns and asks resolved after ready": _spread(torture.resolved, limit=5),
         "agents gone after the last kill": f"{orphans:.2f} s",
     }
+    outcome.missed = [
+        *missed("restart until ready", torture.starts, 2),
+        *missed("open turns and asks resolved after ready", torture.resolved, 5),
+    ]
     return outcome
 
 

@@ -32,7 +32,7 @@ from tests.torture.checker import (
     log_of,
     sse_bodies,
 )
-from tests.torture.row import Outcome, Run
+from tests.torture.row import Outcome, Run, missed
 from tests.waiting import LIMIT_SECONDS
 
 NODES = 3
@@ -298,12 +298,10 @@ class Servers:
             ]
 
 
-def missed(moved: Mapping[str, Sequence[float]]) -> list[str]:
+def too_late(moved: Mapping[str, Sequence[float]]) -> list[str]:
     """What took longer than its limit."""
     return [
-        f"after {kind}, the first message was taken after {max(seconds):.2f} s; the limit is {LIMITS[kind]:.0f} s"
-        for kind, seconds in moved.items()
-        if max(seconds, default=0.0) > LIMITS[kind]
+        line for kind, seconds in moved.items() for line in missed(f"first message after {kind}", seconds, LIMITS[kind])
     ]
 
 
@@ -329,5 +327,5 @@ async def run(run: Run) -> Outcome:
         if seconds:
             figure = f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s"
             outcome.figures[f"first message taken elsewhere after {kind}"] = figure
-    outcome.missed = missed(torture.moved)
+    outcome.missed = too_late(torture.moved)
     return outcome

@@ -51,14 +51,14 @@ def _result(row: Finished) -> str:
     if row.failure:
         return "**failed**"
     if row.outcome.missed:
-        return "**missed a limit**"
+        return "**too slow**"
     return "in part" if row.outcome.partial else "passed"
 
 
 def _section(row: Finished) -> str:
     lines = [f"### {row.name}", ""]
     lines += [f"* {what}: {figure}" for what, figure in row.outcome.figures.items()]
-    lines += [f"* missed: {each}" for each in row.outcome.missed]
+    lines += [f"* too slow: {each}" for each in row.outcome.missed]
     lines += [f"* not run: {each}" for each in row.outcome.partial]
     lines += ["* failed:", "", "```", row.failure, "```"] if row.failure else []
     return "\n".join([*lines, ""])

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -10,9 +10,9 @@ from msgspec import Struct, field
 
 
 class Outcome(Struct, kw_only=True):
-    """`faults` counts injections. `figures` are measurements with their units. `partial` says what was not run.
+    """`faults` counts injections. `figures` are measurements with their units.
 
-    `missed` says which figures are worse than they have to be on a machine without other work.
+    `partial` says what was not run, `missed` what took longer than it should: such a row did not pass.
     """
 
     faults: int = 0
@@ -37,6 +37,13 @@ class Run(NamedTuple):
 
     def pick(self, gate: int, full: int) -> int:
         return gate if self.size == "gate" else full
+
+
+def missed(what: str, seconds: Sequence[float], limit: float) -> list[str]:
+    """A line for `Outcome.missed`, if something took longer than its limit."""
+    late = sum(each > limit for each in seconds)
+    measured = f"{late:,} of {len(seconds):,} took longer, the longest {max(seconds, default=0):.2f} s"
+    return [f"{what} within {limit:.0f} s: {measured}"] if late else []
 
 
 def gate(folder: Path) -> Run:

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import httpx2
 from bench.machine import resident_bytes
@@ -14,6 +16,9 @@ from tests.torture.row import Outcome, Run
 
 PROMPTS = ("[text words=50]", "[ask] [hello]", "[reasoning]", "[flood events=2000 size=100]", "[unparsed]", "[diff]")
 AT_ONCE = 4
+#: MiB an hour, in the second half of a run that is long enough to measure it.
+MOST_GROWTH = 16.0
+_SETTLED_SECONDS = 1800.0
 #: Rounds before the first sample, in which caches fill.
 WARM_ROUNDS = 10
 
@@ -42,17 +47,28 @@ async def run(run: Run) -> Outcome:
     (start, memory, descriptors, files), (end, memory_after, descriptors_after, files_after) = samples[0], samples[-1]
     assert descriptors_after <= descriptors + 20, f"{descriptors} descriptors became {descriptors_after}"
     assert files_after <= files + 20, f"{files} files in the data folder became {files_after}"
-    hours = max(1.0, end - start) / 3600
-    half = [sample[1] for sample in samples[len(samples) // 2 :]]
+    growth = growth_of([(at, used) for at, used, _, _ in samples])
+    if run.size == "full" and end - start >= _SETTLED_SECONDS:
+        assert growth <= MOST_GROWTH, f"memory grows by {growth:.1f} MiB an hour; {MOST_GROWTH} are allowed"
     figures = {
         "sessions": f"{sessions:,} created, used and deleted in {end:,.0f} s",
         "memory": f"{memory / 2**20:.0f} MiB at first, {memory_after / 2**20:.0f} MiB at the end",
-        "growth in the second half": f"{(half[-1] - half[0]) / 2**20 / (hours / 2):.1f} MiB an hour",
+        "growth in the second half": f"{growth:.1f} MiB an hour",
         "file descriptors": f"{descriptors} at first, {descriptors_after} at the end",
         "files in the data folder": f"{files} at first, {files_after} at the end",
     }
     partial = [] if seconds >= 3600 or run.size == "gate" else [f"an hour: it ran for {seconds:,} s"]
     return Outcome(faults=sessions, figures=figures, partial=partial)
+
+
+def growth_of(samples: Sequence[tuple[float, int]]) -> float:
+    """MiB an hour in the second half of the samples, which are pairs of seconds and bytes: the slope of their line."""
+    half = samples[len(samples) // 2 :]
+    middle, mean = fmean(at for at, _ in half), fmean(used for _, used in half)
+    spread = sum((at - middle) ** 2 for at, _ in half)
+    if not spread:
+        return 0.0
+    return sum((at - middle) * (used - mean) for at, used in half) / spread * 3600 / 2**20
 
 
 async def _life(client: httpx2.AsyncClient, daemon: DaemonProcess, number: int) -> None:
