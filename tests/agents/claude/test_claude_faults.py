@@ -18,7 +18,7 @@ from everyagent.agents.claude.messages import ClaudeMessages
 
 CASES = [
     *line_cases(ClaudeConversation, ClaudeDecoder, attachments),
-    FaultCase(ClaudeConversation, "_see_to_asides", sends("hello")),
+    FaultCase(ClaudeConversation, "_carry_out_effects", sends("hello")),
     FaultCase(encode, "initialize", sends("hello")),
 ]
 CLOSING = ["close", "_ended"]

@@ -94,7 +94,7 @@ def test_an_unknown_frame_is_named() -> None:
 def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None:
     decoder = ClaudeDecoder()
     assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "mcp_message"}) == []
-    assert decoder.asides == [UnservedControlRequest("r", "mcp_message")]
+    assert decoder.effects == [UnservedControlRequest("r", "mcp_message")]
     assert b'"error"' in encode.refuse("r", "mcp_message")
 
 
@@ -286,7 +286,7 @@ def test_pending_asks_are_denied_at_the_end_of_the_turn() -> None:
     request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
     decoded(decoder, type="control_request", request_id="r", request=request)
     decoded(decoder, type="result", subtype="success")
-    assert decoder.asides == [LapsedAsk("r", ClaudePermissionAsk("Bash", []))]
+    assert decoder.effects == [LapsedAsk("r", ClaudePermissionAsk("Bash", []))]
     assert response(encode.lapse("r", ClaudePermissionAsk("Bash", [])))["behavior"] == "deny"
     assert response(encode.lapse("r", ClaudeFormAsk([], []))) == {"action": "cancel"}
 

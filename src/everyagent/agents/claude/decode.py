@@ -60,7 +60,7 @@ class LapsedAsk(msgspec.Struct, frozen=True):
 
 
 class ClaudeDecoder:
-    """`asides` are what the driver has to answer or settle after each batch; it removes them.
+    """`effects` are carried out by the driver after each batch; it removes them.
 
     `mode` is the agent's permission mode, `prompt` the uuid of the message it works on. `tasks` are the running
     background tasks and sub-agents, by the key of the call that started them.
@@ -71,7 +71,7 @@ class ClaudeDecoder:
         self.policies = policies
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.asides: list[wire.ControlReply | UnservedControlRequest | SettledRequest | LapsedAsk] = []
+        self.effects: list[wire.ControlReply | UnservedControlRequest | SettledRequest | LapsedAsk] = []
         self.history_lost = False
         self.tasks: dict[str, str] = {}
         self._messages = ClaudeMessages()
@@ -176,7 +176,7 @@ class ClaudeDecoder:
         if frame.origin and self.prompt and self.prompt not in frame.user_message_uuids:
             return drafts  # the agent's own turn; the one we asked for comes next
         self.prompt = None
-        self.asides += [LapsedAsk(key, ask) for key, ask in self.asks.items()]
+        self.effects += [LapsedAsk(key, ask) for key, ask in self.asks.items()]
         self.asks.clear()
         return [*drafts, ended]
 
@@ -188,7 +188,7 @@ class ClaudeDecoder:
                 request = _tools.decode(frame.request)
                 ruled = policies.verdict(self.policies, request.tool_name)
                 if settled := policies.settled(ruled, request.tool_name, self.mode):
-                    self.asides.append(SettledRequest(frame.request_id, settled))
+                    self.effects.append(SettledRequest(frame.request_id, settled))
                     return ()
                 plan = self._messages.plans.get(request.tool_use_id)
                 item = self._messages.keys.latest(request.tool_use_id)
@@ -198,10 +198,10 @@ class ClaudeDecoder:
             case "hook_callback":
                 call = _hooks.decode(frame.request).input
                 ruled = policies.ruling(self.policies, call.tool_name, self.mode, call.tool_input)
-                self.asides.append(SettledRequest(frame.request_id, ruled))
+                self.effects.append(SettledRequest(frame.request_id, ruled))
                 return ()
             case subtype:
-                self.asides.append(UnservedControlRequest(frame.request_id, subtype))
+                self.effects.append(UnservedControlRequest(frame.request_id, subtype))
                 return ()
         self.asks[frame.request_id] = ask
         return (Synthetic(drafted) if isinstance(ask, asks.WORDED) else drafted,)
@@ -213,7 +213,7 @@ class ClaudeDecoder:
     def replied(self, frame: wire.ControlResponse) -> Sequence[Draft]:
         """An interrupt may withdraw the prompt before its turn began; then no result reports the turn's end."""
         reply = frame.response
-        self.asides.append(reply)
+        self.effects.append(reply)
         if self.prompt and self.prompt in _receipts.decode(reply.response).cancelled:
             self.prompt = None
             return (TurnEnded(turn_id="", stop_reason="interrupted"),)

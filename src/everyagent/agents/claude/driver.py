@@ -37,7 +37,7 @@ class ClaudeConversation:
         self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
         self._replies: dict[str, asyncio.Future[ControlReply]] = {}
         self._requests = 0
-        protocol = LineProtocol("Claude Code", self._decoder.decode, self._ended, self._see_to_asides)
+        protocol = LineProtocol("Claude Code", self._decoder.decode, self._ended, self._carry_out_effects)
         self._lines = LineConversation(process, listener, protocol)
         self.run = self._lines.run
 
@@ -137,20 +137,20 @@ class ClaudeConversation:
         self._requests += 1
         return f"everyagent-{self._requests}"
 
-    async def _see_to_asides(self) -> None:
-        asides, self._decoder.asides = self._decoder.asides, []
-        for aside in asides:
-            match aside:
+    async def _carry_out_effects(self) -> None:
+        effects, self._decoder.effects = self._decoder.effects, []
+        for effect in effects:
+            match effect:
                 case UnservedControlRequest():
-                    await self._reply(encode.refuse(aside.request_id, aside.subtype))
+                    await self._reply(encode.refuse(effect.request_id, effect.subtype))
                 case SettledRequest():
-                    await self._reply(encode.settle(aside.request_id, aside.response))
+                    await self._reply(encode.settle(effect.request_id, effect.response))
                 case LapsedAsk():
-                    await self._reply(encode.lapse(aside.request_id, aside.ask))
+                    await self._reply(encode.lapse(effect.request_id, effect.ask))
                 case ControlReply():
-                    waiting = self._replies.get(aside.request_id)
+                    waiting = self._replies.get(effect.request_id)
                     if waiting and not waiting.done():
-                        waiting.set_result(aside)
+                        waiting.set_result(effect)
 
     async def _reply(self, frame: bytes) -> None:
         """Failures are only logged: an agent that no longer reads is ending, and its death is reported."""

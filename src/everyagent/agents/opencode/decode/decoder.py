@@ -43,7 +43,7 @@ class EventEnvelope(Struct, Generic[P], frozen=True):
 
 
 class OpencodeDecoder:
-    """`asides` is what the driver has to see to after each batch; it takes them out.
+    """`effects` are carried out by the driver after each batch; it removes them.
 
     `turn` is the one that runs. `titled`: the session has a title of the user's own.
     `servers` are its MCP servers: the beginning of their tools' names -> their own name.
