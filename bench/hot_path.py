@@ -58,7 +58,7 @@ class HotPath:
         self._commit([started])
 
     def run(self) -> bytes:
-        """What a reader gets of one batch."""
+        """The bytes that a reader gets of one batch."""
         return self._commit([decode(line) for line in [_LINE] * LINES])
 
     def instructions(self) -> float:

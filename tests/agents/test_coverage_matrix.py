@@ -92,7 +92,7 @@ FEATURES: dict[str, Callable[[Row], object]] = {
 
 
 def rows(agent: str) -> Iterator[Row]:
-    """What the agent itself said; the daemon's own events are left out."""
+    """The events of the agent itself; the daemon's own are left out."""
     for file in sorted((GOLDEN / agent).glob("*/events.jsonl")):
         for line in file.read_bytes().splitlines():
             row = _rows.decode(line)

@@ -89,7 +89,7 @@ async def test_a_file_of_the_session_that_a_variable_names_stays_writable(tmp_pa
 
 
 def named_files(folder: Path) -> dict[str, Path]:
-    """What a session's creator may want to have shown, by the name of a variable."""
+    """Files that the creator of a session may want to show, by the name of a variable."""
     (folder / "data" / "token").touch()
     (folder / "elsewhere" / "bin").mkdir(parents=True)
     (folder / "elsewhere" / "secret").touch()

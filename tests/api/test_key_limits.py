@@ -1,4 +1,4 @@
-"""What API keys may ask of the daemon's machine: folders, files and isolation."""
+"""Limits of API keys on the daemon's machine: folders, files and isolation."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a newcomer meets: wrong tokens, wrong folders, agents that are not there, an editor that leaves at once."""
+"""Mistakes of newcomers: wrong tokens, wrong folders, agents that are not there, an editor that leaves at once."""
 
 import json
 import shutil

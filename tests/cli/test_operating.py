@@ -1,4 +1,4 @@
-"""What operators watch: notifications of systemd, the access log, log levels, and metrics with their dashboard."""
+"""Signals for operators: notifications of systemd, the access log, log levels, and metrics with their dashboard."""
 
 import json
 import os

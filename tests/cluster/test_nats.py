@@ -1,4 +1,4 @@
-"""Nodes that hear of each other's commits over NATS, which may die, hang or lose messages."""
+"""Nodes that announce commits over NATS, which may die, hang or lose messages."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""What one bus sends, another one of the same cluster receives, and nobody else."""
+"""Messages between the buses of a cluster, which nobody else receives."""
 
 import secrets
 from collections.abc import AsyncGenerator, Callable

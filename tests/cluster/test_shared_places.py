@@ -1,4 +1,4 @@
-"""What is in folders on one machine works from every node: files, secrets, outputs. What a lost node had is named."""
+"""Files, secrets and outputs on one machine work from every node. Errors name those of a node that was lost."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What sandbox-agent 0.1.11 documents about its responses, as types that refuse anything else.
+"""The documented responses of sandbox-agent 0.1.11, as types that refuse anything else.
 
 Fields that it does not have are ignored, as its clients do.
 """

@@ -94,7 +94,7 @@ class Gallery:
         await page.screenshot(path=self.folder / f"{scheme}-{name}.png")
 
     async def again(self) -> None:
-        """Whatever was opened is closed."""
+        """Close every page that was opened."""
         for tab in self.tabs.values():
             await tab.go("#/")
             await tab.page.reload()
@@ -251,7 +251,7 @@ async def keys(gallery: Gallery) -> None:
 
 
 async def read_only(gallery: Gallery, session: str, ask: str) -> None:
-    """What somebody sees whose key may only read, and after it was revoked."""
+    """The pages for a key that may only read, and after it was revoked."""
     made, secret = gallery.daemon.key("visitor", "read")
     for tab in gallery.tabs.values():
         await tab.page.get_by_role("button", name="Sign out").click()

@@ -1,4 +1,4 @@
-"""What a session changed, two sessions side by side, and the limits of a session, in a real browser."""
+"""The changes of a session, two sessions side by side, and the limits of a session, in a real browser."""
 
 from playwright.async_api import expect
 

@@ -258,7 +258,7 @@ async def test_model_variant_and_modes_change_mid_session(inspector: Inspector, 
     assert daemon.info(session)["permissionMode"] == "bypass"
 
 
-async def test_changed_policies_are_told_in_words(inspector: Inspector, daemon: Daemon) -> None:
+async def test_changed_policies_are_shown_in_words(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Policies")
     await inspector.open(session)
     daemon.call("PATCH", f"/sessions/{session}", {"toolPolicies": {"tools": {"bash": "deny"}}})

@@ -120,7 +120,7 @@ async def test_a_plan_of_claude_is_rejected_and_then_approved(
         await tab.page.keyboard.type("say why first")
         await tab.page.keyboard.press("Enter")
         await expect(tab.entries("ask").filter(has_text="say why first")).to_be_visible()
-        await until(lambda: "say why first" in model.requests[-1].news)
+        await until(lambda: "say why first" in model.requests[-1].new_text)
         await card.get_by_label(APPROVE_EDITS).check()
         await card.get_by_role("button", name=re.compile("^Answer")).click()
         await expect(tab.log).to_contain_text("Carried out.")

@@ -1,4 +1,4 @@
-"""What is kept of a thread while its session is followed."""
+"""The memory that following the session of a thread takes."""
 
 from typing import cast
 

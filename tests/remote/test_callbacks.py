@@ -87,7 +87,7 @@ class Attacker:
         assert await self.runner.runners.callback(headers, body) == Acknowledged(sequence=self.sequence)
 
     async def reordered(self) -> None:
-        """What comes after a gap is not taken; the answer says what is missing."""
+        """Entries after a gap are not taken; the answer has the last number that was."""
         body = self.body(first=self.sequence + self.random.randrange(2, 9))
         assert await self.runner.runners.callback(self.signed(body), body) == Acknowledged(sequence=self.sequence)
 

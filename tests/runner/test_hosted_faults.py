@@ -96,7 +96,7 @@ def test_every_callback_has_a_case() -> None:
 
 @pytest.fixture
 def traces(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What was logged with a trace."""
+    """The messages that were logged with a trace."""
     found: list[object] = []
     log = Logger._log  # pyright: ignore[reportPrivateUsage]
 

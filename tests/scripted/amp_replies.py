@@ -75,9 +75,9 @@ def fail(message: str, *, when: str = "") -> Reply:
 
 
 class AmpRequest(Struct, frozen=True):
-    """An inference of the scripted agent. `news` is the text since its last message."""
+    """An inference of the scripted agent. `new_text` is the text since its last message."""
 
-    news: str
+    new_text: str
 
 
 class AmpScript(Script[AmpRequest, Reply]):

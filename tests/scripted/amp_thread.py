@@ -286,8 +286,8 @@ class AmpThread:
         self._ready.wait(WAIT_LIMIT_SECONDS)
 
     def _request(self) -> AmpRequest:
-        news = since_last(self.messages, lambda message: message.role == "assistant")
-        return AmpRequest("\n".join(_encoder.encode(message.content).decode() for message in news))
+        new = since_last(self.messages, lambda message: message.role == "assistant")
+        return AmpRequest("\n".join(_encoder.encode(message.content).decode() for message in new))
 
     # -- frames to the program --------------------------------------------------------------------------------------
 

@@ -90,10 +90,10 @@ class Request(Struct, frozen=True):
     reasoning_effort: str | None = None
 
     @property
-    def news(self) -> str:
+    def new_text(self) -> str:
         """The text of the user and of tools since the model's last message."""
-        news = since_last(self.messages, lambda message: message.role == "assistant")
-        return "\n".join(text_of(message) for message in news if message.role != "system")
+        new = since_last(self.messages, lambda message: message.role == "assistant")
+        return "\n".join(text_of(message) for message in new if message.role != "system")
 
     @property
     def everything(self) -> str:

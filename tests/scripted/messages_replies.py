@@ -108,10 +108,10 @@ class Request(Struct, frozen=True):
     output_config: dict[str, object] = {}
 
     @property
-    def news(self) -> str:
+    def new_text(self) -> str:
         """The text since the model's last message. The agent may have added to the user's."""
-        news = since_last(self.messages, lambda message: message.role == "assistant")
-        return "\n".join(text_of(message.content) for message in news)
+        new = since_last(self.messages, lambda message: message.role == "assistant")
+        return "\n".join(text_of(message.content) for message in new)
 
     @property
     def is_probe(self) -> bool:

@@ -164,10 +164,10 @@ class Request(Struct, frozen=True):
     tools: list[object] = []
 
     @property
-    def news(self) -> str:
+    def new_text(self) -> str:
         """The text of the user and of tools since the model's last output."""
-        news = since_last(self.input, lambda item: item.is_from_model)
-        return "\n".join(text_of(item) for item in news if item.role != "developer")
+        new = since_last(self.input, lambda item: item.is_from_model)
+        return "\n".join(text_of(item) for item in new if item.role != "developer")
 
     @property
     def everything(self) -> str:

@@ -11,13 +11,13 @@ DEFAULT_TEXT = "Nothing more was scripted."
 
 class ScriptedRequest(Protocol):
     @property
-    def news(self) -> str:
+    def new_text(self) -> str:
         """The text of all messages since the model's last one."""
         ...
 
 
 class ScriptedReply(Struct, kw_only=True):
-    """Answers `times` requests whose news contain `when`. A reply that is held waits for `release`."""
+    """Answers `times` requests whose new text contains `when`. A reply that is held waits for `release`."""
 
     when: str = ""
     times: int = 1
@@ -47,7 +47,7 @@ class Script(Generic[Q, R]):
         with self._lock:
             self.requests.append(request)
             for reply in self._waiting:
-                if reply.when in request.news:
+                if reply.when in request.new_text:
                     reply.times -= 1
                     if reply.times <= 0:
                         self._waiting.remove(reply)

@@ -236,7 +236,7 @@ async def test_a_fork_gets_its_own_worktree_with_the_files_of_its_origin(opened:
         assert (origin / "loose.txt").exists()
 
 
-async def test_without_a_repository_or_a_commit_the_reason_is_told(opened: Opened, tmp_path: Path) -> None:
+async def test_without_a_repository_or_a_commit_the_error_has_the_reason(opened: Opened, tmp_path: Path) -> None:
     async with opened() as sessions:
         with pytest.raises(NoRepository, match="git init"):
             await begun(sessions, tmp_path)

@@ -72,7 +72,7 @@ class _SkewedClock:
 
 
 class Database:
-    """What the statements of `log/postgres/` do, each at one moment. `skew` is its clock against the loop's."""
+    """The effect of the statements of `log/postgres/`, each at one moment. `skew` is its clock against the loop's."""
 
     def __init__(self, skew: float) -> None:
         self.away = False

@@ -66,7 +66,7 @@ class Done(Struct, frozen=True):
 
 
 class RepositorySettings(Struct, frozen=True, kw_only=True):
-    """What is taken from the settings of a repository and of the daemon's user.
+    """The settings of a repository and of the daemon's user that are used.
 
     `excludes` are files with patterns. An agent may write the settings of a repository, so they name no other file.
     """
@@ -307,7 +307,7 @@ def _environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _identity(name: str | None, email: str | None) -> dict[str, str]:
-    """Who makes commits, as variables."""
+    """The author of commits, as variables."""
     values = {"NAME": _plain(name) or "everyagent", "EMAIL": _plain(email) or "everyagent@localhost"}
     return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in values.items()}
 

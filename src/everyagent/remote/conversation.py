@@ -47,7 +47,7 @@ class RunnerListener(Protocol):
 
     @property
     def mark(self) -> Mark | None:
-        """That of the session's latest conversation."""
+        """The mark of the session's latest conversation."""
         ...
 
     @property

@@ -53,7 +53,7 @@ class WireFrame(Struct, frozen=True, array_like=True, gc=False):
 
 
 class NotAllowed(ValueError):
-    """A runner sent what an agent cannot say."""
+    """A runner sent an event that no agent may make."""
 
 
 def encoded(batch: Sequence[DecodedFrame]) -> list[WireFrame]:

@@ -201,7 +201,7 @@ class Runners:
         return connection
 
     def _take_up(self, connection: Connection) -> None:
-        """Tells the runner how far each of its conversations is stored, and ends those that it has lost."""
+        """Sends the runner how far each of its conversations is stored, and ends those that it has lost."""
         runner = connection.key.runner
         held = {(each.session_id, each.epoch): each for each in connection.hello.held}
         mine = {(each.session_id, each.epoch): each for each in self._conversations.values() if each.runner == runner}

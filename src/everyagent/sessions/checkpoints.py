@@ -215,7 +215,7 @@ def _require_idle(actor: "Actor") -> None:
 
 
 def _rewound(actor: "Actor", sequence: int, files: list[str], *, talks: bool) -> Batch:
-    """The event that tells of the rewind. The agent begins again, with the conversation as it was."""
+    """The event of the rewind. The agent begins again, with the conversation as it was."""
     _require_idle(actor)
     what = [f"Files: {named(files)}."] if files else []
     if talks:

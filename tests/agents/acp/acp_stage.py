@@ -114,7 +114,7 @@ class AcpSession(Stage[ChatServer | GeminiServer]):
         return {"HOME": str(self.home), **variables}
 
     def tool(self, server: str, tool: str) -> str:
-        """What the model calls a tool of an MCP server."""
+        """The name by which the model calls a tool of an MCP server."""
         return self.dialect.mcp.format(server=server, tool=tool)
 
     def shell(self, command: str) -> tuple[str, dict[str, Json]]:

@@ -33,7 +33,7 @@ class Copilot:
         return part
 
     def ask(self, **fields: object) -> str:
-        """What becomes of a request for that call: the option that was chosen, or `asked`."""
+        """The result of a request for that call: the option that was chosen, or `asked`."""
         params = {"toolCall": {"toolCallId": "c1", **fields}, "options": OPTIONS}
         drafts = self._decode({"id": 7, "method": "session/request_permission", "params": params})
         if any(isinstance(draft, PermissionRequested) for draft in drafts):

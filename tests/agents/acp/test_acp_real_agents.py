@@ -104,7 +104,7 @@ def test_a_session_talks_asks_is_cancelled_dies_and_goes_on(session: AcpSession)
     script.add(say("I remember.", when="Do you remember?"))
     assert session.turn("Do you remember?").stop_reason == "end_turn"
     assert session.replies()[-1] == "I remember."
-    asked_again = next(each for each in session.model.requests if "Do you remember?" in each.news)
+    asked_again = next(each for each in session.model.requests if "Do you remember?" in each.new_text)
     assert "Hello there, friend." in asked_again.everything
     assert session.all(Unparsed) == []
     assert [error.message for error in session.all(Error) if error.code not in ("agent_crashed", "internal")] == []

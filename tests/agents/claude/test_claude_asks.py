@@ -53,7 +53,7 @@ def test_the_reason_of_a_rejection_reaches_the_model_and_the_turn_continues(sess
     session.permit(session.next(PermissionRequested).permission_id, "reject", "Not in this folder")
     session.until(lambda: session.replies() == ["Then not."])
     assert "Not in this folder" in output(session)
-    assert "Not in this folder" in session.model.requests[-1].news
+    assert "Not in this folder" in session.model.requests[-1].new_text
     assert not (session.workspace / "made.txt").exists()
 
 
@@ -146,7 +146,7 @@ def test_a_rejected_plan_is_revised(session: ClaudeSession) -> None:
     session.create(agentMode="plan").send("Plan it")
     session.answer(session.next(QuestionRequested).question_id, ["Leave x.txt alone"])
     session.until(lambda: session.replies() == ["I plan again."])
-    assert "Leave x.txt alone" in session.model.requests[-1].news
+    assert "Leave x.txt alone" in session.model.requests[-1].new_text
     assert session.info()["agentMode"] == "plan"
 
 

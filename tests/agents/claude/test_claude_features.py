@@ -148,7 +148,7 @@ def test_a_custom_tool_is_executed_by_the_client(session: ClaudeSession) -> None
     session.call("POST", f"/sessions/{session.id}/tools/{asked.tool_id}/reply", {"output": "snow, -3"})
     session.next(TurnEnded)
     assert session.all(PermissionRequested) == []
-    assert "snow, -3" in session.model.requests[-1].news
+    assert "snow, -3" in session.model.requests[-1].new_text
 
 
 def test_claude_code_drives_a_session_of_another_agent(session: ClaudeSession) -> None:

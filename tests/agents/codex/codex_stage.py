@@ -47,7 +47,7 @@ def codex_binary() -> str:
 
 
 class CodexSession(Stage[ResponsesServer]):
-    """Those with one `folder` have one home, so one app-server."""
+    """Sessions with one `folder` have one home, so one app-server."""
 
     agent = "codex"
 

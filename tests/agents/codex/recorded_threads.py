@@ -28,7 +28,7 @@ def cases(folder: Path = GOLDEN) -> list[str]:
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """`in` is what the app-server was told, `out` what it said, `new` is a new process."""
+    """`in` is the input of the app-server, `out` its output, `new` starts a new process."""
 
     dir: str
     msg: msgspec.Raw
@@ -54,7 +54,7 @@ def lines_of(case: str, folder: Path = GOLDEN) -> list[Line]:
 
 
 class Session(SequencedSession):
-    """One thread, told as a session."""
+    """One thread, as a session."""
 
     def __init__(self) -> None:
         super().__init__(echo=True)

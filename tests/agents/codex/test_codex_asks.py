@@ -1,4 +1,4 @@
-"""What the real program asks, and every answer to it."""
+"""Permissions and questions of the real program, with every answer."""
 
 import sys
 from pathlib import Path
@@ -214,7 +214,7 @@ def test_a_question_is_answered(session: CodexSession) -> None:
     assert (asked.prompt, asked.options) == ("Which one?", ["SQLite", "Postgres"])
     session.answer(asked.question_id, ["Postgres"])
     session.next(TurnEnded)
-    assert "Postgres" in session.model.requests[-1].news
+    assert "Postgres" in session.model.requests[-1].new_text
     assert session.next(QuestionResolved).answers == [["Postgres"]]
 
 

@@ -1,4 +1,4 @@
-"""What the real program offers beyond turns: models, modes, images, instructions, environment, sub-agents."""
+"""Features of the real program besides turns: models, modes, images, instructions, environment, sub-agents."""
 
 import base64
 import os
@@ -140,7 +140,7 @@ def test_the_model_gets_the_path_of_any_other_file(session: CodexSession) -> Non
     session.model.script.add(say("Read."))
     data = base64.b64encode(b"a,b\n1,2\n").decode()
     session.create().turn("Read it", attachments=[{"data": data, "mime": "text/csv", "filename": "t.csv"}])
-    told = session.model.requests[-1].news
+    told = session.model.requests[-1].new_text
     path = told[told.index("attached this file: ") :].splitlines()[0].removeprefix("attached this file: ")
     assert Path(path).read_text() == "a,b\n1,2\n"
 

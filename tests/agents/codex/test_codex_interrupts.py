@@ -1,4 +1,4 @@
-"""Interrupts of the real program, at each stage of a turn; what hears none is ended."""
+"""Interrupts of the real program, at each stage of a turn. A program that ignores one is ended."""
 
 import sys
 from collections.abc import Callable
@@ -141,7 +141,7 @@ def test_a_second_interrupt_is_harmless(session: CodexSession) -> None:
     assert session.turn("Are you there?").stop_reason == "end_turn"
 
 
-def test_a_turn_that_does_not_hear_the_interrupt_is_ended_with_the_process(session: CodexSession) -> None:
+def test_a_turn_that_ignores_the_interrupt_is_ended_with_the_process(session: CodexSession) -> None:
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")

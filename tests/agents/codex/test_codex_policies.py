@@ -52,7 +52,7 @@ class CodexScene(Scene[CodexSession]):
         return {"notes": {"type": "local", "command": [sys.executable, str(SERVER)]}}
 
     def model_input(self) -> str:
-        return "\n".join(request.news for request in self.session.model.requests)
+        return "\n".join(request.new_text for request in self.session.model.requests)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How the program is found and fetched, and what is told about it."""
+"""Finding and fetching the program, and its state in the API."""
 
 import hashlib
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Sessions whose thread was resumed: nothing that can be told or chosen in a new one is missing."""
+"""Sessions whose thread was resumed: they have all options and events of a new one."""
 
 import os
 import signal

@@ -12,7 +12,7 @@ from everyagent.runtime.framing import Line
 
 
 def told(*messages: tuple[str, dict[str, object]], id: int | None = None) -> Session:
-    """A session in a turn that hears these messages, and then the turn's end."""
+    """A session in a turn that gets these messages, and then the turn's end."""
     session = Session()
     session.decoder.sent["1"] = "thread/start"
     hear(session, b'{"id":"1","result":{"thread":{"id":"T"}}}')

@@ -58,7 +58,7 @@ def config(url: str, **more: object) -> dict[str, object]:
 
 
 class OpencodeSession(Stage[ChatServer]):
-    """Those with one `folder` have one home and one workspace, so one server."""
+    """Sessions with one `folder` have one home and one workspace, so one server."""
 
     agent = "opencode"
 
@@ -87,7 +87,7 @@ class OpencodeSession(Stage[ChatServer]):
         return [item for item in self.items("status") if item.name == name]
 
     def native(self, path: str, body: object = None) -> object:
-        """What the server itself answers, to one who has read its password from its environment."""
+        """The answer of the server itself, to a request with the password from its environment."""
         (pid, *_) = sorted(self.processes("serve"))
         command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
         environment = dict(row.split("=", 1) for row in Path(f"/proc/{pid}/environ").read_text().split("\0") if row)

@@ -56,7 +56,7 @@ def events_of(case: str) -> list[bytes]:
 
 
 class Session(SequencedSession):
-    """One native session, told as ours."""
+    """One native session, as one of everyagent."""
 
     def __init__(self, native: str) -> None:
         super().__init__(native, echo=True)

@@ -1,4 +1,4 @@
-"""What the real program asks, and what becomes of each answer."""
+"""Permissions and questions of the real program, with the effect of each answer."""
 
 from opencode_stage import OpencodeSession
 from tests.scripted.chat_replies import call, calls, run, say

@@ -1,4 +1,4 @@
-"""What the model's API can do wrong, and how it is told."""
+"""Failures of the model's API, and the events that report them."""
 
 import os
 from pathlib import Path

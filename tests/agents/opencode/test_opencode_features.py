@@ -1,4 +1,4 @@
-"""What the real program offers beyond turns: models, files, instructions, sub-agents, plans, MCP, custom tools."""
+"""Features of the real program besides turns: models, files, instructions, sub-agents, plans, MCP, custom tools."""
 
 import base64
 import sys
@@ -124,7 +124,7 @@ def test_the_model_gets_the_path_of_any_other_file(session: OpencodeSession) -> 
     session.model.script.add(say("Read."))
     data = base64.b64encode(b"\0\1\2").decode()
     session.create().turn("Read it", attachments=[{"data": data, "mime": "application/zip", "filename": "a.zip"}])
-    told = session.model.requests[-1].news
+    told = session.model.requests[-1].new_text
     path = told[told.index("attached this file: ") :].splitlines()[0].removeprefix("attached this file: ")
     assert Path(path).read_bytes() == b"\0\1\2"
 

@@ -1,4 +1,4 @@
-"""What OpenCode can say beyond what was recorded: out of order, twice, too late, cut, or in nobody's language."""
+"""Events of OpenCode that were not recorded: out of order, twice, too late, cut, or malformed."""
 
 import msgspec
 import pytest

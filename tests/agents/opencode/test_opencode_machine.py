@@ -1,4 +1,4 @@
-"""The real program under the session machine: any commands, any restarts, and every order rule over what is told."""
+"""The real program under the session machine: any commands, any restarts, and every order rule."""
 
 from collections.abc import Generator
 
@@ -18,7 +18,7 @@ QUESTION = {"header": "H", "question": "Which?", "options": [{"label": "A", "des
 
 
 def completions() -> Generator[Completion]:
-    """What the model does is chosen by the prompt."""
+    """The prompt chooses the response of the model."""
     yield say("word " * 50, when="talk for long", held=5)
     yield run("touch made", when="make a file")
     yield run("sleep 40", when="work long")

@@ -1,4 +1,4 @@
-"""How the program is found, fetched, started, and what is told about it."""
+"""Finding, fetching and starting the program, and its state in the API."""
 
 import os
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""What is asked of OpenCode when its stream has told too little: page by page, as far back as the turn goes."""
+"""Requests to OpenCode after its event stream lost events: page by page, back to the beginning of the turn."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

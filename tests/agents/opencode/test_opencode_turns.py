@@ -1,4 +1,4 @@
-"""What the real program does in a turn, told over the HTTP API."""
+"""Turns of the real program, over the HTTP API."""
 
 from opencode_stage import OpencodeSession
 from tests.scripted.chat_replies import run, say, think

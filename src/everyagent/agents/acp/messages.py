@@ -63,7 +63,7 @@ class AcpMessages:
         return items.whole(item)
 
     def late(self, update: ChunkUpdate, kind: ChunkKind) -> Sequence[Draft]:
-        """A chunk that no turn asked for, so that nothing will tell where its message ends: a message of its own."""
+        """A chunk outside a turn. No event ends its message, so it is a message of its own."""
         if update.content.type == "text" and not update.content.text:
             return ()
         part = results.part_of(update.content)

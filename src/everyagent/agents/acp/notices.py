@@ -17,7 +17,7 @@ VENDOR_CHARS = 4096
 
 
 class AcpNotices:
-    """Makes status items. One that says the same as the last of its name is left out."""
+    """Makes status items. An item with the text of the last one of its name is left out."""
 
     def __init__(self) -> None:
         self._count = 0

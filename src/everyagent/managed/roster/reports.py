@@ -79,7 +79,7 @@ class ThreadReports:
         return await self._expected[session_id].rested
 
     def forget(self, session_id: str) -> None:
-        """Nobody waits for the thread any more."""
+        """No call waits for the thread any more."""
         self._expected.pop(session_id, None)
 
     async def catch_up(self, session_id: str) -> None:

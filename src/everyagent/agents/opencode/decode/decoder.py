@@ -144,7 +144,7 @@ class OpencodeDecoder:
     def _idle(self, turn: OpencodeTurn) -> Iterator[Draft]:
         if turn.settled and not self._messages.open:
             yield from self._end(turn)
-        elif turn.begun and not any(isinstance(aside, CheckTurn) for aside in self.effects):
+        elif turn.begun and not any(isinstance(effect, CheckTurn) for effect in self.effects):
             self.effects.append(CheckTurn())
 
     def _end(self, turn: OpencodeTurn) -> Iterator[Draft]:
