@@ -12,7 +12,7 @@ from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.decode.effects import ImmediateAnswer, RpcReply, UnservedRequest
 from everyagent.agents.codex.driver import encode
 from everyagent.agents.codex.policy import modes
-from everyagent.agents.codex.protocol import requests, rpc, wire
+from everyagent.agents.codex.protocol import requests, rpc, wire_items
 from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
@@ -230,7 +230,9 @@ def test_a_page_that_an_mcp_server_wants_opened_is_a_question() -> None:
 
 def test_diffs_are_whole_unified_diffs() -> None:
     def diff(kind: str, text: str) -> str | None:
-        return patches.file_ref(wire.FileChange(path="/w/a", diff=text, kind=wire.ChangeKind(type=kind))).diff
+        return patches.file_ref(
+            wire_items.FileChange(path="/w/a", diff=text, kind=wire_items.ChangeKind(type=kind))
+        ).diff
 
     assert diff("add", "x\ny") == "--- /dev/null\n+++ b/w/a\n@@ -0,0 +1,2 @@\n+x\n+y\n\\ No newline at end of file\n"
     assert diff("delete", "x\n") == "--- a/w/a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"

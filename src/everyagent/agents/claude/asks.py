@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from everyagent.agents.claude import wire
+from everyagent.agents.claude import wire, wire_control
 from everyagent.agents.forms import field_question, requested, yes_or_no
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
@@ -48,13 +48,13 @@ Ask: TypeAlias = ClaudePermissionAsk | ClaudeQuestionsAsk | ClaudePlanAsk | Clau
 #: Asks whose prompt or options are worded here, not by the agent.
 WORDED = (ClaudePlanAsk, ClaudeFormAsk)
 
-_questions = msgspec.json.Decoder(wire.QuestionInput)
+_questions = msgspec.json.Decoder(wire_control.QuestionInput)
 _plans = msgspec.json.Decoder(wire.PlanInput)
 _objects = msgspec.json.Decoder(dict[str, object])
 
 
 def tool(
-    key: str, request: wire.CanUseTool, item: str, plan: str | None, *, each_time: bool = False
+    key: str, request: wire_control.CanUseTool, item: str, plan: str | None, *, each_time: bool = False
 ) -> tuple[Ask, Requested]:
     """`item` is the key of the call that is asked for, `plan` the plan in it, which the request may leave out."""
     match request.tool_name:
@@ -67,8 +67,8 @@ def tool(
             return ask, _permission(key, request, item, each_time=each_time)
 
 
-def form(key: str, request: wire.ClaudeElicitation) -> tuple[Ask, Requested]:
-    schema = request.requested_schema or wire.ClaudeFormSchema()
+def form(key: str, request: wire_control.ClaudeElicitation) -> tuple[Ask, Requested]:
+    schema = request.requested_schema or wire_control.ClaudeFormSchema()
     fields = [name for name in request.property_order or schema.properties if name in schema.properties]
     types = [schema.properties[name].type for name in fields]
     if not fields:
@@ -96,7 +96,7 @@ def plan_of(input: Raw) -> str | None:
         return None
 
 
-def _permission(key: str, request: wire.CanUseTool, item: str, *, each_time: bool) -> PermissionRequested:
+def _permission(key: str, request: wire_control.CanUseTool, item: str, *, each_time: bool) -> PermissionRequested:
     facts: dict[str, Json] = {
         "description": request.description,
         "blocked_path": request.blocked_path,
@@ -117,7 +117,7 @@ def _permission(key: str, request: wire.CanUseTool, item: str, *, each_time: boo
     )
 
 
-def _asked(key: str, request: wire.CanUseTool, item: str) -> tuple[Ask, Requested]:
+def _asked(key: str, request: wire_control.CanUseTool, item: str) -> tuple[Ask, Requested]:
     asked = _questions.decode(request.input).questions
     questions = [
         Question(
@@ -142,7 +142,7 @@ def _plan(key: str, item: str, plan: str | None) -> QuestionRequested:
     return requested(key, [Question(prompt=prompt, header="Plan", options=options)], item)
 
 
-def _field(request: wire.ClaudeElicitation, name: str, field: wire.ClaudeFormProperty) -> Question:
+def _field(request: wire_control.ClaudeElicitation, name: str, field: wire_control.ClaudeFormProperty) -> Question:
     return field_question(
         request.message,
         field.title or name,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Catalog, Launch
 from everyagent.agents.catalogs import CODING_AGENT
-from everyagent.agents.claude import encode, launch, wire
+from everyagent.agents.claude import encode, launch, wire_control
 from everyagent.agents.claude.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.claude.policies import TOOLS
 from everyagent.errors import AgentFailed
@@ -22,11 +22,11 @@ CAPABILITIES = replace(CODING_AGENT, cost=True)
 _EFFORTS = ["low", "medium", "high", "xhigh", "max"]
 ASK_LIMIT = 30.0
 
-_responses = msgspec.json.Decoder(wire.ControlResponse)
-_initialized = msgspec.json.Decoder(wire.Initialized)
+_responses = msgspec.json.Decoder(wire_control.ControlResponse)
+_initialized = msgspec.json.Decoder(wire_control.Initialized)
 
 
-def catalog(models: list[wire.ClaudeModel]) -> Catalog:
+def catalog(models: list[wire_control.ClaudeModel]) -> Catalog:
     """The catalog with these models. The program accepts more names than it lists."""
     return Catalog(
         models=[
@@ -45,7 +45,7 @@ def catalog(models: list[wire.ClaudeModel]) -> Catalog:
 #: The catalog while the program is not installed.
 UNASKED = catalog(
     [
-        wire.ClaudeModel(value=name, display_name=name.title(), supported_effort_levels=_EFFORTS)
+        wire_control.ClaudeModel(value=name, display_name=name.title(), supported_effort_levels=_EFFORTS)
         for name in ("default", "opus", "sonnet", "haiku")
     ]
 )
@@ -70,7 +70,7 @@ async def asked(binary: str, folder: Path, environment: dict[str, str], reaper: 
     raise AgentFailed(f"Claude Code did not list its models. {process.last_error_line or ''}".strip())
 
 
-def _models(body: bytes) -> list[wire.ClaudeModel]:
+def _models(body: bytes) -> list[wire_control.ClaudeModel]:
     try:
         return _initialized.decode(_responses.decode(body).response.response).models
     except msgspec.MsgspecError:

@@ -8,7 +8,7 @@ import msgspec
 
 from everyagent.agents import items
 from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession, Synthetic
-from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
+from everyagent.agents.claude import asks, failures, notices, policies, turns, wire, wire_control
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.messages import REMEMBERED, ClaudeMessages
 from everyagent.agents.claude.modes import updated
@@ -30,11 +30,11 @@ _INTERRUPTED = "[Request interrupted by user"
 _heads = msgspec.json.Decoder(wire.ClaudeHead)
 _assistants = msgspec.json.Decoder(wire.ClaudeAssistant)
 _deltas = msgspec.json.Decoder(wire.StreamDelta)
-_subtypes = msgspec.json.Decoder(wire.Subtype)
-_tools = msgspec.json.Decoder(wire.CanUseTool)
-_hooks = msgspec.json.Decoder(wire.HookCallback)
-_forms = msgspec.json.Decoder(wire.ClaudeElicitation)
-_receipts = msgspec.json.Decoder(wire.InterruptReceipt)
+_subtypes = msgspec.json.Decoder(wire_control.Subtype)
+_tools = msgspec.json.Decoder(wire_control.CanUseTool)
+_hooks = msgspec.json.Decoder(wire_control.HookCallback)
+_forms = msgspec.json.Decoder(wire_control.ClaudeElicitation)
+_receipts = msgspec.json.Decoder(wire_control.InterruptReceipt)
 _stream_events = msgspec.json.Decoder(wire.StreamEvent)
 
 
@@ -71,7 +71,7 @@ class ClaudeDecoder:
         self.policies = policies
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.effects: list[wire.ControlReply | UnservedControlRequest | SettledRequest | LapsedAsk] = []
+        self.effects: list[wire_control.ControlReply | UnservedControlRequest | SettledRequest | LapsedAsk] = []
         self.history_lost = False
         self.tasks: dict[str, str] = {}
         self._messages = ClaudeMessages()
@@ -182,7 +182,7 @@ class ClaudeDecoder:
 
     # -- control ----------------------------------------------------------------------------------------------
 
-    def asked(self, frame: wire.ControlRequest) -> Sequence[Draft]:
+    def asked(self, frame: wire_control.ControlRequest) -> Sequence[Draft]:
         match _subtypes.decode(frame.request).subtype:
             case "can_use_tool":
                 request = _tools.decode(frame.request)
@@ -206,11 +206,11 @@ class ClaudeDecoder:
         self.asks[frame.request_id] = ask
         return (Synthetic(drafted) if isinstance(ask, asks.WORDED) else drafted,)
 
-    def withdrawn(self, frame: wire.ControlCancel) -> Sequence[Draft]:
+    def withdrawn(self, frame: wire_control.ControlCancel) -> Sequence[Draft]:
         ask = self.asks.pop(frame.request_id, None)
         return (asks.withdrawn(frame.request_id, ask),) if ask else ()
 
-    def replied(self, frame: wire.ControlResponse) -> Sequence[Draft]:
+    def replied(self, frame: wire_control.ControlResponse) -> Sequence[Draft]:
         """An interrupt may withdraw the prompt before its turn began; then no result reports the turn's end."""
         reply = frame.response
         self.effects.append(reply)
@@ -280,9 +280,9 @@ MAPPED: dict[str, Handler] = {
     "assistant": ClaudeDecoder.assistant,
     "user": _typed(wire.ClaudeUser, ClaudeDecoder.user),
     "result": _typed(wire.ClaudeResult, ClaudeDecoder.result),
-    "control_request": _typed(wire.ControlRequest, ClaudeDecoder.asked),
-    "control_cancel_request": _typed(wire.ControlCancel, ClaudeDecoder.withdrawn),
-    "control_response": _typed(wire.ControlResponse, ClaudeDecoder.replied),
+    "control_request": _typed(wire_control.ControlRequest, ClaudeDecoder.asked),
+    "control_cancel_request": _typed(wire_control.ControlCancel, ClaudeDecoder.withdrawn),
+    "control_response": _typed(wire_control.ControlResponse, ClaudeDecoder.replied),
     "conversation_reset": _notice(wire.ConversationReset, notices.reset),
     "rate_limit_event": _notice(wire.RateLimit, notices.rate_limit),
     "auth_status": _notice(wire.AuthStatus, notices.auth_status),

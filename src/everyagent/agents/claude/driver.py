@@ -12,7 +12,7 @@ from everyagent.agents import attached_files
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes, policies
 from everyagent.agents.claude.decode import ClaudeDecoder, LapsedAsk, SettledRequest, UnservedControlRequest
-from everyagent.agents.claude.wire import ControlReply
+from everyagent.agents.claude.wire_control import ControlReply
 from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger

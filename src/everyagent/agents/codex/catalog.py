@@ -9,7 +9,7 @@ from everyagent.agents.codex.driver.server import AppServer
 from everyagent.agents.codex.policy.choices import Defaults
 from everyagent.agents.codex.policy.modes import AGENT_MODES, PERMISSION_MODES, SANDBOX_MODES
 from everyagent.agents.codex.policy.policies import TOOLS
-from everyagent.agents.codex.protocol import wire
+from everyagent.agents.codex.protocol import wire_responses
 from everyagent.agents.shared_servers import ServerKey
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
@@ -20,11 +20,11 @@ from everyagent.runtime.reaper import Reaper
 CAPABILITIES = replace(CODING_AGENT, shared_process=True, message_echo=True)
 
 logger = get_logger(__name__)
-_models = msgspec.json.Decoder(wire.CodexModelList)
-_configured = msgspec.json.Decoder(wire.Configured)
+_models = msgspec.json.Decoder(wire_responses.CodexModelList)
+_configured = msgspec.json.Decoder(wire_responses.Configured)
 
 
-def catalog(models: list[wire.CodexModel]) -> Catalog:
+def catalog(models: list[wire_responses.CodexModel]) -> Catalog:
     """Any model name is taken: a provider of the user's own may have others."""
     return Catalog(
         models=[
@@ -60,8 +60,8 @@ async def asked(key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Catalo
         await server.discard()
 
 
-async def models(server: AppServer) -> list[wire.CodexModel]:
-    listed: list[wire.CodexModel] = []
+async def models(server: AppServer) -> list[wire_responses.CodexModel]:
+    listed: list[wire_responses.CodexModel] = []
     cursor: str | None = None
     while True:
         page = _models.decode(await server.request("model/list", {"cursor": cursor} if cursor else {}))

@@ -17,7 +17,7 @@ from everyagent.agents.codex.decode.subagents import REMEMBERED as SUBAGENTS
 from everyagent.agents.codex.decode.threads import ThreadItems
 from everyagent.agents.codex.decode.usage import TokenMeter
 from everyagent.agents.codex.policy.policy_hooks import PendingHook, PolicyHooks
-from everyagent.agents.codex.protocol import wire
+from everyagent.agents.codex.protocol import wire, wire_items, wire_responses
 from everyagent.agents.codex.protocol.ignored import IGNORED
 from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.memory import remember
@@ -42,8 +42,8 @@ _CUT = "The model's stream was cut; the agent repeats this item."
 _OPEN = "The turn ended before this did."
 
 _responses = msgspec.json.Decoder(wire.CodexResponse)
-_opened = msgspec.json.Decoder(wire.ThreadOpened)
-_begun = msgspec.json.Decoder(wire.TurnBegun)
+_opened = msgspec.json.Decoder(wire_responses.ThreadOpened)
+_begun = msgspec.json.Decoder(wire_responses.TurnBegun)
 
 
 class RpcEnvelope(Struct, Generic[P], frozen=True):
@@ -62,7 +62,7 @@ class CodexDecoder:
         self.effects: list[CodexEffect] = []
         self.turn: str | None = None
         self.turns = 0
-        self.opened: wire.ThreadOpened | None = None
+        self.opened: wire_responses.ThreadOpened | None = None
         self.closed = False
         self.threads = ThreadItems()
         self.policy_hooks = PolicyHooks(self.threads)
@@ -98,7 +98,7 @@ class CodexDecoder:
 
     def recorded(self, record: Recorded) -> DecodedFrame:
         """A row of Codex's own record of the thread, before the end of the turn is decoded."""
-        notice = wire.ModelItemNotice(item=record.item, thread_id=self.threads.keys.main or "")
+        notice = wire_items.ModelItemNotice(item=record.item, thread_id=self.threads.keys.main or "")
         return DecodedFrame(Frame("from_agent", record.body), self.threads.by_model(notice))
 
     def unread(self, problem: str) -> None:
@@ -154,7 +154,7 @@ class CodexDecoder:
         self._named = True
         return (NativeSession(notice.thread_id, started=not self._announced), begun)
 
-    def thread_started(self, notice: wire.ThreadNotice) -> Sequence[Draft]:
+    def thread_started(self, notice: wire_responses.ThreadNotice) -> Sequence[Draft]:
         """Comes before or after the answer to our request; not for a thread that is resumed, nor for a sub-agent's."""
         if self._announced:
             return ()
@@ -243,14 +243,14 @@ class CodexDecoder:
         return self._unknown_item(message.body, notice, ItemCompleted) if drafts is None else drafts
 
     def _unknown_item(
-        self, body: bytes, notice: wire.ItemNotice, event: type[ItemStarted] | type[ItemCompleted]
+        self, body: bytes, notice: wire_items.ItemNotice, event: type[ItemStarted] | type[ItemCompleted]
     ) -> Sequence[Draft]:
         item, thread = notice.item, notice.thread_id
         key, json = self.threads.key(thread, item.id), value_at(body, "params", "item")
         subagent = self.threads.subagent(thread)
         return (event(item=unknown_item(key, item.type, json, native=item.id or None, subagent=subagent)),)
 
-    def by_model(self, notice: wire.ModelItemNotice) -> Sequence[Draft]:
+    def by_model(self, notice: wire_items.ModelItemNotice) -> Sequence[Draft]:
         return self.threads.by_model(notice)
 
     # -- the rest ---------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def _notice(shape: type[F], make: Callable[[str, F], Sequence[Draft]]) -> Handle
     return lambda self, message: make(self.notice_key(), decoder.decode(message.body).params)
 
 
-_item_notices = msgspec.json.Decoder(RpcEnvelope[wire.ItemNotice])
+_item_notices = msgspec.json.Decoder(RpcEnvelope[wire_items.ItemNotice])
 
 #: Notifications that become events. `docs/agents/codex.md` lists the event of each.
 MAPPED: dict[str, Handler] = {
@@ -302,8 +302,8 @@ MAPPED: dict[str, Handler] = {
     "item/mcpToolCall/progress": _piece(ThreadItems.output),
     "item/started": CodexDecoder.item_started,
     "item/completed": CodexDecoder.item_completed,
-    "rawResponseItem/completed": _typed(wire.ModelItemNotice, CodexDecoder.by_model),
-    "thread/started": _typed(wire.ThreadNotice, CodexDecoder.thread_started),
+    "rawResponseItem/completed": _typed(wire_items.ModelItemNotice, CodexDecoder.by_model),
+    "thread/started": _typed(wire_responses.ThreadNotice, CodexDecoder.thread_started),
     "turn/started": _typed(wire.TurnNotice, CodexDecoder.turn_started),
     "turn/completed": _typed(wire.TurnNotice, CodexDecoder.turn_completed),
     "turn/diff/updated": _typed(wire.DiffNotice, CodexDecoder.changed),

@@ -1,6 +1,6 @@
 """Unified diffs of Codex's file changes. Pure."""
 
-from everyagent.agents.codex.protocol.wire import FileChange
+from everyagent.agents.codex.protocol.wire_items import FileChange
 from everyagent.model.parts import FileRefPart
 
 _NO_NEWLINE = "\\ No newline at end of file\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from everyagent.agents.codex.protocol.wire import ModelItem
+from everyagent.agents.codex.protocol.wire_items import ModelItem
 from everyagent.runtime.framing import LineSplitter
 
 READ_SIZE = 1024 * 1024

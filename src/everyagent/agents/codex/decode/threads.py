@@ -12,7 +12,8 @@ from everyagent.agents.codex.decode import tools
 from everyagent.agents.codex.decode.item_keys import ThreadItemKeys
 from everyagent.agents.codex.decode.subagents import Subagents
 from everyagent.agents.codex.decode.tools import CodexCall, result_key
-from everyagent.agents.codex.protocol.wire import CodexDelta, CodexItem, ModelItemNotice, UserPart
+from everyagent.agents.codex.protocol.wire import CodexDelta
+from everyagent.agents.codex.protocol.wire_items import CodexItem, ModelItemNotice, UserPart
 from everyagent.agents.memory import remember
 from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item, ItemStatus

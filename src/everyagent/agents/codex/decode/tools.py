@@ -4,7 +4,7 @@ import msgspec
 
 from everyagent.agents import items
 from everyagent.agents.codex.decode import patches
-from everyagent.agents.codex.protocol.wire import CodexItem, ErrorMessage, McpResult, ModelItem
+from everyagent.agents.codex.protocol.wire_items import CodexItem, ErrorMessage, McpResult, ModelItem
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
 from everyagent.model.tools import TOOLS_SERVER

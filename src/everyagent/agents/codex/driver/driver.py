@@ -33,7 +33,7 @@ from everyagent.agents.codex.policy.policies import own_verdict
 from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHook
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.refusals import CodexRefused, NotRunning
-from everyagent.agents.codex.protocol.wire import ThreadOpened
+from everyagent.agents.codex.protocol.wire_responses import ThreadOpened
 from everyagent.agents.hook_server import HookServer, write_token
 from everyagent.agents.line_conversation import DEATH_LIMIT
 from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation

@@ -6,7 +6,7 @@ from everyagent.agents.adapter import Launch
 from everyagent.agents.codex.policy import modes
 from everyagent.agents.codex.policy.choices import TurnChoice
 from everyagent.agents.codex.policy.policies import CUSTOM_SERVER
-from everyagent.agents.codex.protocol.wire import ThreadOpened
+from everyagent.agents.codex.protocol.wire_responses import ThreadOpened
 from everyagent.errors import AgentFailed
 from everyagent.model.tools import McpLocal, McpServer
 

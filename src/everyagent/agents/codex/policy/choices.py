@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from everyagent.agents.adapter import Launch
 from everyagent.agents.codex.policy import modes
-from everyagent.agents.codex.protocol.wire import ThreadOpened
+from everyagent.agents.codex.protocol.wire_responses import ThreadOpened
 
 
 class Defaults(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from everyagent.agents.codex.decode import tools
-from everyagent.agents.codex.protocol.wire import CodexItem
+from everyagent.agents.codex.protocol.wire_items import CodexItem
 from everyagent.model.policies import AgentTool, ToolPolicies, Verdict
 
 #: The MCP server of the session's custom tools, whose policies the daemon applies itself.

@@ -13,7 +13,7 @@ from everyagent.agents.codex.decode.asks import Ask
 from everyagent.agents.codex.decode.threads import ThreadItems
 from everyagent.agents.codex.policy import policies
 from everyagent.agents.codex.policy.policies import HookCall
-from everyagent.agents.codex.protocol.wire import ErrorMessage
+from everyagent.agents.codex.protocol.wire_items import ErrorMessage
 from everyagent.model.asks import PermissionAnswer
 from everyagent.model.events import PermissionRequested
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
