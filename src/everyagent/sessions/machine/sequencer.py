@@ -5,7 +5,7 @@ Pure but for the ids it makes: drafts in, event data out. Each live session's ma
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,13 +32,11 @@ from everyagent.model.events import (
 )
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
-from everyagent.model.parts import ToolCallPart, ToolResultPart
 from everyagent.sessions.machine import message_parts
 from everyagent.sessions.machine.asks import Asks
-from everyagent.sessions.machine.open_item import OpenItem, next_id, starting_content, stub
+from everyagent.sessions.machine.item_ids import ItemIds
+from everyagent.sessions.machine.open_item import OpenItem, next_id, stub
 
-#: So many items and calls are remembered, for events that refer back to them.
-REMEMBERED = 4096
 #: With so many open items, the oldest one is closed before another one starts.
 MAX_OPEN_ITEMS = 10_000
 #: An item whose deltas outgrow this is closed and goes on as another one.
@@ -56,35 +54,25 @@ Emissions: TypeAlias = Sequence[Emission]
 
 
 class Sequencer:
-    """Native keys of items are scoped by turn: `_items` are the running turn's, `_earlier` those of turns before.
-
-    An item whose key was used in an earlier turn is a new item; parents, sub-agents and asks find earlier ones, too.
-    With `derived`, keys of items and asks are ids already (`remote/item_ids.py`).
-    """
+    """With `derived`, keys of items and asks are ids already (`remote/item_ids.py`)."""
 
     __slots__ = (
-        "_calls",
         "_derived",
-        "_earlier",
         "_ids",
-        "_items",
+        "_new_id",
         "_open",
         "_rests",
-        "_speaker",
         "_unechoed",
         "asks",
         "turn_id",
     )
 
     def __init__(self, ids: Callable[[str], str] = new_id, *, derived: bool = False) -> None:
-        self._ids = ids
+        self._new_id = ids
         self._derived = derived
-        self._items: dict[str, str] = {}
-        self._earlier: dict[str, str] = {}
+        self._ids = ItemIds(ids, derived=derived)
         self._open: dict[str, OpenItem] = {}
         self._rests: dict[str, OpenItem] = {}  # of ended items, in a log that is read again
-        self._calls: dict[str, str | None] = {}
-        self._speaker: str | None = None
         self._unechoed: list[list[Item]] = []  # user messages that the agent has not repeated yet, by prompt
         self.asks = Asks(ids, derived=derived)
         self.turn_id: str | None = None
@@ -92,9 +80,8 @@ class Sequencer:
     def copy(self) -> "Sequencer":
         """Open items are shared."""
         twin = copy(self)
-        twin._items, twin._earlier, twin._calls = {**self._items}, {**self._earlier}, {**self._calls}
         twin._open, twin._unechoed = {**self._open}, [*self._unechoed]
-        twin.asks = self.asks.copy()
+        twin._ids, twin.asks = self._ids.copy(), self.asks.copy()
         return twin
 
     # -- events of the daemon -------------------------------------------------------------------------------
@@ -102,25 +89,22 @@ class Sequencer:
     def start_turn(self, inputs: Sequence[Item], *, echo: bool = False, parent: str | None = None) -> list[Emission]:
         """A turn for these user messages, which get their items at once. `echo`: the agent completes them."""
         turn_id = self._new_turn()
-        self._speaker = None
+        self._ids.no_speaker()
         started = TurnStarted(turn_id=turn_id, input_item_ids=[item.item_id for item in inputs], traceparent=parent)
         return [Emission(started, True), *self.say(inputs, echo=echo)]
 
     def _new_turn(self) -> str:
-        self._earlier.update(self._items)
-        while len(self._earlier) > REMEMBERED:
-            del self._earlier[next(iter(self._earlier))]
-        self._items = {key: opened.item.item_id for key, opened in self._open.items()}
-        self.turn_id = turn_id = self._ids("turn_")
+        self._ids.begin_turn({key: opened.item.item_id for key, opened in self._open.items()})
+        self.turn_id = turn_id = self._new_id("turn_")
         return turn_id
 
     def say(self, prompt: Sequence[Item], *, echo: bool = False) -> list[Emission]:
         """The user messages of one prompt, with their universal ids. With `echo` they stay open until `echoed`."""
         emissions: list[Emission] = []
         for item in prompt:
-            self._items[item.item_id] = item.item_id
+            self._ids.add(item.item_id, item.item_id)
             if echo:
-                opened = self._open[item.item_id] = OpenItem(self._universal(item))
+                opened = self._open[item.item_id] = OpenItem(self._ids.started(item, self.turn_id))
                 emissions.append(Emission(ItemStarted(item=opened.item), True))
                 emissions += [Emission(delta, True) for delta in opened.missing(item)]
             else:
@@ -159,12 +143,7 @@ class Sequencer:
 
     def key_of(self, item_id: str) -> str | None:
         """The adapter's key for an item."""
-        known = (*self._items.items(), *self._earlier.items())
-        return next((key for key, universal in known if universal == item_id), None)
-
-    def _known(self, key: str | None) -> str | None:
-        """The universal id of an item that the adapter refers to."""
-        return (self._items.get(key) or self._earlier.get(key)) if key else None
+        return self._ids.key_of(item_id)
 
     # -- drafts of the agent --------------------------------------------------------------------------------
 
@@ -183,7 +162,7 @@ class Sequencer:
         """Drafts of anything but items."""
         match data:
             case PermissionRequested() | QuestionRequested() | ToolRequested():
-                request = self.asks.open(data, self._known)
+                request = self.asks.open(data, self._ids.find)
                 if request:
                     yield Emission(request, synthetic)
             case PermissionResolved() | QuestionResolved() | ToolResolved():
@@ -199,9 +178,9 @@ class Sequencer:
                     yield Emission(replace(data, turn_id=self.turn_id), synthetic)
                     self.turn_id = None
             case ModelResponded():
-                yield Emission(replace(data, turn_id=self.turn_id, subagent=self._known(data.subagent)), synthetic)
+                yield Emission(replace(data, turn_id=self.turn_id, subagent=self._ids.find(data.subagent)), synthetic)
             case Error() if data.subagent:
-                yield Emission(replace(data, subagent=self._known(data.subagent)), synthetic)
+                yield Emission(replace(data, subagent=self._ids.find(data.subagent)), synthetic)
             case SessionEnded():
                 yield from self.end_turn("terminated", "The agent ended the session.")
                 yield Emission(data, synthetic)
@@ -214,13 +193,14 @@ class Sequencer:
 
     def _start(self, item: Item, synthetic: bool) -> Iterator[Emission]:
         key = item.item_id
-        if key in self._items:
+        if key in self._ids:
             return
         if len(self._open) >= MAX_OPEN_ITEMS:
             yield from self._fail(next(iter(self._open)), f"The turn has {MAX_OPEN_ITEMS} open items, its limit.")
         if item.kind == "tool_result":
-            yield from self._missing_call(item)
-        universal = self._universal(item)
+            for call in self._ids.missing_calls(item):
+                yield from self._complete(call, synthetic=True)
+        universal = self._ids.started(item, self.turn_id)
         self._open[key] = OpenItem(universal)
         yield Emission(ItemStarted(item=universal), synthetic)
 
@@ -245,7 +225,7 @@ class Sequencer:
         key = delta.item_id
         opened = self._open.get(key)
         if opened is None:
-            if key in self._items:
+            if key in self._ids:
                 return ()
             before = [*self._start(stub(delta), True)]
         elif opened.chars > MAX_ITEM_CHARS:
@@ -261,31 +241,27 @@ class Sequencer:
 
     def _go_on(self, key: str, ended: OpenItem, before: int, shift: int) -> Iterator[Emission]:
         """Another item for the rest of an item that was ended."""
-        item_id = next_id(ended.item.item_id) if self._derived else self._ids("itm_")
-        item = replace(ended.item, item_id=item_id, content=[])
-        if self._speaker == ended.item.item_id:
-            self._speaker = item_id
-        self._earlier[key] = ended.item.item_id
-        _keep(self._items, key, item_id)
+        item = replace(ended.item, item_id=self._ids.next(key, ended.item.item_id), content=[])
         self._open[key] = OpenItem(item, before=before, shift=shift)
         yield Emission(ItemStarted(item=item), True)
 
     def _complete(self, item: Item, synthetic: bool) -> Iterator[Emission]:
         key = item.item_id
-        if key not in self._open and key in self._items:
+        if key not in self._open and key in self._ids:
             return
         *earlier, last = message_parts.pieces(item, self._open.get(key))
         for piece in earlier:
             yield from self._complete_one(piece, synthetic)
-            self._earlier[piece.item_id] = self._items.pop(piece.item_id)
+            self._ids.leave(piece.item_id)
         yield from self._complete_one(last, synthetic)
 
     def _complete_one(self, item: Item, synthetic: bool) -> Iterator[Emission]:
         key = item.item_id
         if item.kind == "tool_result":
-            yield from self._missing_call(item)
+            for call in self._ids.missing_calls(item):
+                yield from self._complete(call, synthetic=True)
         if key not in self._open:
-            opened = OpenItem(self._universal(item))
+            opened = OpenItem(self._ids.started(item, self.turn_id))
             yield Emission(ItemStarted(item=opened.item), True)
         else:
             opened = self._open.pop(key)
@@ -300,56 +276,13 @@ class Sequencer:
             item = replace(item, status="completed", error=None)
         yield Emission(ItemCompleted(item=item), True)
 
-    # -- ids and parents ------------------------------------------------------------------------------------
-
-    def _universal(self, item: Item) -> Item:
-        """The item as it starts: universal ids, a parent where the rules want one, no text yet."""
-        item_id = self._items.get(item.item_id) or self._new_item(item.item_id)
-        parent = self._known(item.parent_id)
-        subagent = self._known(item.subagent)
-        match item.kind:
-            case "tool_call":
-                parent = parent or self._speaker
-                for part in item.content:
-                    if isinstance(part, ToolCallPart):
-                        _keep(self._calls, part.call_id, parent)
-            case "tool_result":
-                calls = [self._calls.get(part.call_id) for part in item.content if isinstance(part, ToolResultPart)]
-                parent = parent or next((call for call in calls if call), self._speaker)
-            case "message" if not item.subagent and (item.role == "assistant" or not self._speaker):
-                self._speaker = item_id
-            case _:
-                pass
-        _keep(self._items, item.item_id, item_id)
-        return replace(
-            item,
-            item_id=item_id,
-            parent_id=parent,
-            subagent=subagent,
-            turn_id=self.turn_id,
-            status="in_progress",
-            content=starting_content(item),
-            error=None,
-        )
-
-    def _new_item(self, key: str) -> str:
-        return key if self._derived and key.startswith("itm_") and key not in self._earlier else self._ids("itm_")
-
-    def _missing_call(self, item: Item) -> Iterator[Emission]:
-        """A result whose call is unknown gets a call."""
-        for part in item.content:
-            if isinstance(part, ToolResultPart) and part.call_id not in self._calls:
-                content = [ToolCallPart(name=item.name or "unknown", arguments="{}", call_id=part.call_id)]
-                key = f"call {part.call_id}"
-                call = replace(item, item_id=key, kind="tool_call", status="completed", content=content, error=None)
-                yield from self._complete(call, synthetic=True)
-
     # -- after a restart ------------------------------------------------------------------------------------
 
     def resume(self) -> None:
         """The agent of the open turn still runs, on a runner. It has not repeated the open messages of users yet."""
         self._open = {opened.root: opened for opened in self._open.values()}
-        self._items |= {root: opened.item.item_id for root, opened in self._open.items()}
+        for root, opened in self._open.items():
+            self._ids.add(root, opened.item.item_id)
         users = [opened.item for opened in self._open.values() if opened.item.role == "user"]
         self._unechoed = [[item] for item in users if not item.subagent]
 
@@ -378,20 +311,6 @@ class Sequencer:
                 return
 
     def _observe_item(self, item: Item) -> None:
-        self._items[item.item_id] = item.item_id
+        self._ids.observe(item)
         opened = self._open[item.item_id] = self._rests.get(item.item_id) or OpenItem(item)
         opened.item = item
-        if item.kind == "message" and not item.subagent and (item.role == "assistant" or not self._speaker):
-            self._speaker = item.item_id
-        for part in item.content:
-            if isinstance(part, ToolCallPart):
-                _keep(self._calls, part.call_id, item.parent_id)
-
-
-T = TypeVar("T")
-
-
-def _keep(memory: dict[str, T], key: str, value: T) -> None:
-    memory[key] = value
-    if len(memory) > REMEMBERED:
-        del memory[next(iter(memory))]
