@@ -1,26 +1,21 @@
 """CPU time per message of Amp (decode, convert, encode) over all recorded exchanges."""
 
-import time
 from pathlib import Path
 
 import msgspec
 
+from bench.claude import micros
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
-from everyagent.agents.adapter import Echo, NativeSession, Synthetic
 from everyagent.agents.amp.decode import AmpDecoder
-from everyagent.clock import SystemClock
-from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
-from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "amp"
 A_MESSAGE = Standard(bar=60, goal=30, best="low")
 A_DELTA = Standard(bar=20, goal=10, best="low")
 TEXTS = 2_000
-#: Amp tells its words whole: a message of text becomes the begin of its item, one delta, and its end.
+#: Amp sends whole messages: a text becomes the start of its item, one delta, and its end.
 EVENTS_OF_A_TEXT = 3
 
 
@@ -40,7 +35,7 @@ def measure(plan: Plan) -> list[Figure]:
         Figure(
             what=what,
             unit="µs",
-            samples=[_micros(lines) / events for _ in range(plan.repeats)],
+            samples=[micros("amp", AmpDecoder, lines) / events for _ in range(plan.repeats)],
             load=load,
             standard=standard,
         )
@@ -56,29 +51,3 @@ def _lines(folder: Path) -> list[Line]:
     exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
     bodies = [bytes(exchange.msg) for exchange in exchanges if exchange.dir == "out"]
     return [Line(body) for body in bodies if body.startswith(b"{")]
-
-
-def _micros(cases: list[list[Line]]) -> float:
-    """Time from the native line to the encoded step, as in a session. Each case is one session."""
-    began = time.process_time()
-    for lines in cases:
-        decoder, order = AmpDecoder(), Sequencer()
-        record = SessionRecord(
-            number=1, session_id="s", agent="amp", created_at=0, updated_at=0, config=b"{}", secrets=None
-        )
-        transaction = Transaction(LogPosition(record), SystemClock().micros())
-        order.start_turn([])
-        for line in lines:
-            transaction.begin_frame("from_agent", line.body)
-            for draft in decoder.decode(line).drafts:
-                match draft:
-                    case NativeSession():
-                        transaction.set_native_session(draft.id)
-                    case Echo():
-                        transaction.emit(order.echoed(draft.native_item_id))
-                    case Synthetic():
-                        transaction.emit(order.apply(draft.data, synthetic=True))
-                    case _:
-                        transaction.emit(order.apply(draft))
-        transaction.finish()
-    return 1e6 * (time.process_time() - began) / sum(map(len, cases))

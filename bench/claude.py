@@ -58,6 +58,14 @@ def recorded_lines(folder: Path) -> list[Line]:
     return [Line(bytes(exchange.msg)) for exchange in exchanges if exchange.dir == "out"]
 
 
+def transaction_of(agent: str) -> Transaction:
+    """Of a new session."""
+    record = SessionRecord(
+        number=1, session_id="s", agent=agent, created_at=0, updated_at=0, config=b"{}", secrets=None
+    )
+    return Transaction(LogPosition(record), SystemClock().micros())
+
+
 class LineDecoder(Protocol):
     def decode(self, line: Line) -> DecodedFrame: ...
 
@@ -67,10 +75,7 @@ def micros(agent: str, decoder_of: Callable[[], LineDecoder], cases: list[list[L
     began = time.process_time()
     for lines in cases:
         decoder, order = decoder_of(), Sequencer()
-        record = SessionRecord(
-            number=1, session_id="s", agent=agent, created_at=0, updated_at=0, config=b"{}", secrets=None
-        )
-        transaction = Transaction(LogPosition(record), SystemClock().micros())
+        transaction = transaction_of(agent)
         order.start_turn([])
         for line in lines:
             transaction.begin_frame("from_agent", line.body)

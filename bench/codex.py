@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench.claude import transaction_of
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
@@ -12,11 +13,8 @@ from everyagent.agents.adapter import Echo, NativeSession, Synthetic
 from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.routing import ThreadRouter
-from everyagent.clock import SystemClock
-from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "codex"
 A_MESSAGE = Standard(bar=60, goal=30, best="low")
@@ -76,10 +74,7 @@ def _micros(cases: list[list[Line]]) -> float:
     for lines, opened in zip(cases, openings, strict=True):
         decoder, order, router = CodexDecoder(), Sequencer(), ThreadRouter[None]([])
         decoder.sent.update(dict.fromkeys(opened, "thread/start"))
-        record = SessionRecord(
-            number=1, session_id="s", agent="codex", created_at=0, updated_at=0, config=b"{}", secrets=None
-        )
-        transaction = Transaction(LogPosition(record), SystemClock().micros())
+        transaction = transaction_of("codex")
         order.start_turn([])
         for line in lines:
             said = rpc.read(line)

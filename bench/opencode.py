@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench.claude import transaction_of
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
@@ -12,11 +13,8 @@ from everyagent.agents.adapter import Echo, NativeSession, Synthetic
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.protocol import native_event
 from everyagent.agents.opencode.protocol.routing import SessionRouter
-from everyagent.clock import SystemClock
-from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import LineSplitter
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.transaction import LogPosition, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "opencode"
 AN_EVENT = Standard(bar=60, goal=30, best="low")
@@ -73,10 +71,7 @@ def _micros(cases: list[list[bytes]]) -> float:
             decoder.session = session
             decoder.prompted()
             orders[session].start_turn([])
-        record = SessionRecord(
-            number=1, session_id="s", agent="opencode", created_at=0, updated_at=0, config=b"{}", secrets=None
-        )
-        transaction = Transaction(LogPosition(record), SystemClock().micros())
+        transaction = transaction_of("opencode")
         for event in events:
             for line in splitter.feed(event):
                 body = native_event.event(line)
