@@ -85,7 +85,11 @@ async def test_files_are_as_they_were_after_a_turn(opened: Opened, tmp_path: Pat
         one, two, three = await ends(talk)
         assert [each.moment for each in await sessions.checkpoints.all(talk.id)] == ["before", "after"] * 3
 
+        now, head = files(folder), (await talk.info()).event_count
+        planned = await sessions.rewind(talk.id, RewindSession(sequence=one, restore="files", dry_run=True))
+        assert (files(folder), (await talk.info()).event_count) == (now, head)
         done = await rewound(talk, one)
+        assert done == planned
         assert (done.sequence, done.conversation) == (one, False)
         assert {name.rpartition("/")[2] for name in done.files} == {"a.txt", "gone.txt", "d", "d.txt", "link"}
         own = {"person.txt": "a person made this\n", "ignored": "y\n"}

@@ -1,7 +1,7 @@
 /** The list of sessions, live. Events change what they say; the rest is asked for again, now and then. */
 import { batch, signal } from "@preact/signals";
 import { call, Failure, get, post } from "../api/client";
-import type { Cancelled, CreateSession, Event, Hit, SendMessage, Session, Status, UpdateSession } from "../api/types";
+import type { Cancelled, CreateSession, Event, Hit, RewindSession, RewoundSession, SendMessage, Session, Status, UpdateSession } from "../api/types";
 
 export interface Filter {
   text: string;
@@ -163,6 +163,10 @@ export async function forkSession(id: string, sequence?: number): Promise<Sessio
   const session = await post<Session>(`${at(id)}/fork`, sequence ? { sequence } : {});
   keep(session);
   return session;
+}
+
+export function rewindSession(id: string, request: RewindSession): Promise<RewoundSession> {
+  return post<RewoundSession>(`${at(id)}/rewind`, request);
 }
 
 export async function terminateSession(id: string): Promise<void> {

@@ -117,11 +117,12 @@ class Store:
             )
         return sorted(found, key=lambda each: (each.sequence, each.moment))
 
-    def restore(self, wanted: Checkpoint, now: int, begun: Sequence[int]) -> list[str]:
+    def restore(self, wanted: Checkpoint, now: int, begun: Sequence[int], *, dry_run: bool = False) -> list[str]:
         """Brings back the files that agents changed since a checkpoint, and returns their names.
 
         Files that only a person changed stay as they are. Raises `FilesChanged`, with nothing changed, if a person has
         changed some of the others. `now` is the session's last event. Turns `begun` without a checkpoint count, too.
+        With `dry_run` nothing is written.
         """
         tree = self._snapshot()
         since = [each for each in self.all() if (each.sequence, each.moment) >= (wanted.sequence, wanted.moment)]
@@ -141,7 +142,7 @@ class Store:
                 "elsewhere and undo the changes, then rewind again.",
                 files=in_the_way,
             )
-        if restored:
+        if restored and not dry_run:
             self._write(tree, self._with(tree, wanted.commit, restored))
             self.keep(now + 1, "after", again=True)
         return restored

@@ -8,10 +8,14 @@ Restored: TypeAlias = Literal["both", "files", "conversation"]
 
 
 class RewindSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """`sequence` is the last event that counts. One inside a turn stands for the event before that turn."""
+    """`sequence` is the last event that counts. One inside a turn stands for the event before that turn.
+
+    With `dryRun` nothing changes: the response, or the error, is that of a rewind.
+    """
 
     sequence: int
     restore: Restored = "both"
+    dry_run: bool = False
 
 
 class RewoundSession(Struct, frozen=True, kw_only=True, rename="camel"):

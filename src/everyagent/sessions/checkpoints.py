@@ -99,17 +99,20 @@ class Checkpoints:
         if record.status == "ended":
             if talks:
                 raise session_ended(session_id)
-            files = await self._restored(record, sequence, next_turn, head)
+            files = await self._restored(record, request, sequence, next_turn, head)
             return RewoundSession(sequence=sequence, files=files, conversation=False)
         async with hold(session_id) as actor, actor.paused:
             _require_idle(actor)
             if request.restore != "conversation":
                 head = actor.machine.state.position.head
-                files = await self._restored(actor.record, sequence, next_turn, head)
-            await actor.submit(lambda _, __: _rewound(actor, sequence, files, talks=talks))
+                files = await self._restored(actor.record, request, sequence, next_turn, head)
+            if not request.dry_run:
+                await actor.submit(lambda _, __: _rewound(actor, sequence, files, talks=talks))
         return RewoundSession(sequence=sequence, files=files, conversation=talks)
 
-    async def _restored(self, record: SessionRecord, sequence: int, next_turn: int | None, head: int) -> list[str]:
+    async def _restored(
+        self, record: SessionRecord, request: RewindSession, sequence: int, next_turn: int | None, head: int
+    ) -> list[str]:
         if other := self._elsewhere(record):
             raise BadRequest(
                 f"The session's files and checkpoints are on another machine, on the node {other} of the cluster. "
@@ -124,7 +127,8 @@ class Checkpoints:
             last_turn = max(begun, default=0)
             if known and (known[-1].moment == "before" or last_turn > known[-1].sequence):  # none since the last turn
                 store.keep(head, "after")
-            return store.restore(wanted or chosen(store.all(), sequence, None), head, begun)
+            wanted = wanted or chosen(store.all(), sequence, None)
+            return store.restore(wanted, head, begun, dry_run=request.dry_run)
 
         async with self._locks.hold(str(record.number)):
             if not self._folder(record).is_dir():

@@ -1,5 +1,8 @@
+import { useState } from "preact/hooks";
+import { may } from "../../state/identity";
 import type { TurnEntry } from "../../transcript/entry";
 import { sessionHref } from "../../state/route";
+import { RewindDialog } from "../RewindDialog";
 import { count, duration, money, tokenParts, tokensOf } from "../../text/format";
 
 export const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
@@ -15,6 +18,7 @@ export const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
 
 export function TurnRow({ entry, session }: { entry: TurnEntry; session: string }) {
   const { stop_reason, usage, cost_usd, error } = entry.data;
+  const [rewinding, setRewinding] = useState(false);
   const tokens = usage ? tokensOf(usage) : 0;
   const facts = [
     entry.started && duration(Date.parse(entry.time) - Date.parse(entry.started)),
@@ -22,12 +26,20 @@ export function TurnRow({ entry, session }: { entry: TurnEntry; session: string 
     cost_usd && money(cost_usd),
   ].filter(Boolean);
   return (
-    <div class={`turn-end ${stop_reason === "end_turn" ? "" : "notable"}`}>
-      <span title={error ?? (usage ? tokenParts(usage) : undefined)}>
-        {REASONS[stop_reason] ?? stop_reason}
-        {facts.length > 0 && ` · ${facts.join(" · ")}`}
-      </span>
-      <a href={sessionHref(session, "timeline", entry.sequence)}>Timeline</a>
-    </div>
+    <>
+      <div class={`turn-end ${stop_reason === "end_turn" ? "" : "notable"}`}>
+        <span title={error ?? (usage ? tokenParts(usage) : undefined)}>
+          {REASONS[stop_reason] ?? stop_reason}
+          {facts.length > 0 && ` · ${facts.join(" · ")}`}
+        </span>
+        <a href={sessionHref(session, "timeline", entry.sequence)}>Timeline</a>
+        {may("run") && (
+          <button type="button" onClick={() => setRewinding(true)}>
+            Rewind…
+          </button>
+        )}
+      </div>
+      {rewinding && <RewindDialog id={session} sequence={entry.sequence} onClose={() => setRewinding(false)} />}
+    </>
   );
 }
