@@ -142,9 +142,9 @@ export class Session {
     await this.client.call("delete", "/v1/sessions/{session_id}/worktree", { path: this.path, query: { discard } });
   }
 
-  /** Bring back the files, the conversation or both, as they were at an event. Throws `ApiError` if files of a person are in the way. */
-  rewind(sequence: number, restore: NonNullable<RewindSession["restore"]> = "both"): Promise<RewoundSession> {
-    return this.client.call("post", "/v1/sessions/{session_id}/rewind", { path: this.path, body: { sequence, restore } });
+  /** Bring back the files, the conversation or both, as they were at an event. Throws `ApiError` if files of a person are in the way. With `dryRun` nothing changes. */
+  rewind(sequence: number, restore: NonNullable<RewindSession["restore"]> = "both", dryRun = false): Promise<RewoundSession> {
+    return this.client.call("post", "/v1/sessions/{session_id}/rewind", { path: this.path, body: { sequence, restore, dryRun } });
   }
 
   async delete(): Promise<void> {
