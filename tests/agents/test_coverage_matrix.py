@@ -16,7 +16,22 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "agents" / "README.md"]
 BEGIN, END = "<!-- made by tests/agents/test_coverage_matrix.py -->", "<!-- end -->"
-AGENTS = ("claude", "codex", "opencode", "amp", "copilot", "gemini", "qwen", "kimi", "goose", "pi", "vibe")
+AGENTS = (
+    "claude",
+    "codex",
+    "opencode",
+    "amp",
+    "copilot",
+    "gemini",
+    "qwen",
+    "kimi",
+    "goose",
+    "pi",
+    "vibe",
+    "cline",
+    "auggie",
+    "droid",
+)
 
 
 class Part(msgspec.Struct):

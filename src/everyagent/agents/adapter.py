@@ -89,7 +89,10 @@ class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An agent's installation and login on this machine. The adapter was tested with `testedVersion`."""
+    """An agent's installation and login on this machine. The adapter was tested with `testedVersion`.
+
+    `gaps` are sentences that say what the agent's protocol leaves out, or does in another way than others.
+    """
 
     installed: bool
     credentials_available: bool
@@ -98,6 +101,7 @@ class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
     path: str | None = None
     login: str | None = None
     problem: str | None = None
+    gaps: Sequence[str] = ()
 
 
 class CommandShell(Protocol):

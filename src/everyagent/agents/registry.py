@@ -116,7 +116,8 @@ async def _state(agent: str, folder: Path) -> AgentState:
         case _ if agent in ACP_AGENTS:
             from everyagent.agents.acp import profiles, program
 
-            return await program.program_of(profiles.load(agent), folder, os.environ).state()
+            profile = profiles.load(agent)
+            return await program.state_of(profile, program.program_of(profile, folder, os.environ))
         case _:
             from everyagent.agents.mock.launch import state
 

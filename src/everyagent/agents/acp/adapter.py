@@ -14,7 +14,7 @@ from everyagent.agents.acp import catalog
 from everyagent.agents.acp import launch as launching
 from everyagent.agents.acp.driver import AcpConversation
 from everyagent.agents.acp.profile import Profile
-from everyagent.agents.acp.program import login, program_of
+from everyagent.agents.acp.program import login, program_of, state_of
 from everyagent.agents.acp.terminals import Terminals
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Death, DecodedFrame, Launch, Listener
 from everyagent.agents.adapter_context import AdapterContext
@@ -49,7 +49,7 @@ class AcpAdapter:
 
     async def state(self) -> AgentState:
         """A program of the user's own has the version that it reported when it was last started."""
-        state = await self._program.state()
+        state = await state_of(self._profile, self._program)
         return state if state.version else replace(state, version=self._version)
 
     async def catalog(self) -> Catalog:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
+from msgspec.structs import replace
 
 from everyagent.agents import packages
 from everyagent.agents.acp.profile import NpmPackage, Profile, PypiPackage
@@ -33,6 +34,10 @@ def program_of(profile: Profile, folder: Path, environment: Mapping[str, str]) -
     if package is None:
         return OwnProgram(profile, environment)
     return InstalledProgram(identity(profile, package), folder, environment)
+
+
+async def state_of(profile: Profile, program: AcpProgram) -> AgentState:
+    return replace(await program.state(), gaps=profile.gaps)
 
 
 def identity(profile: Profile, package: NpmPackage | PypiPackage) -> ProgramIdentity:

@@ -30,6 +30,7 @@ class AgentSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     isolation: str | None = None
     isolations: list[str] = []
     login_command: str | None = None
+    gaps: list[str] = []
 
 
 class Installation(Struct, frozen=True, kw_only=True):

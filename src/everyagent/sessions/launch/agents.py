@@ -39,7 +39,8 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
     `isolation` is the level of its sessions that name none, null if the server's default is not available;
     `isolations` are the levels that a session can have. `loginCommand` logs in, in a terminal of the daemon's machine.
-    `stability` is `experimental` where the agent's protocol lacks part of what the universal schema has.
+    `stability` is `experimental` where the agent's protocol lacks part of what the universal schema has; `gaps` says
+    what it leaves out.
     """
 
     id: str
@@ -58,6 +59,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     isolations: list[Isolation] = []
     login_command: str | None = None
     stability: Stability = "experimental"
+    gaps: Sequence[str] = ()
 
 
 class Agents:
@@ -139,6 +141,7 @@ class Agents:
             isolation=await self.isolation.default_level(),
             isolations=isolations,
             stability=stability_of(adapter.name),
+            gaps=state.gaps,
         )
 
     async def models(self, agent: str) -> Catalog:

@@ -34,7 +34,7 @@ PROFILE = Profile(
     load_delay=61.0,
     bash_env=True,
     gaps=(
-        "The output of commands and of reads never arrives, nor the input of calls; a command's exit code neither.",
+        "The input of calls and the output of reads never arrive, nor a command's exit code.",
         "`session/load` in the minute of the session's creation destroys its history, so a session that young is "
         "continued from everyagent's own log.",
         "Retries after 429 and 5xx are silent.",

@@ -40,7 +40,8 @@ PROFILE = Profile(
     bash_env=True,
     gaps=(
         "It does not ask before it edits files in the workspace, in any mode but `plan`.",
-        "Usage is the size of the context only. A refused or rate-limited request ends the turn without a word.",
+        "Usage is the size of the context only. A refused or rate-limited request ends the turn without a "
+        "word, which is an error here.",
         "A diff shows the changed text only, not its place in the file.",
     ),
 )
