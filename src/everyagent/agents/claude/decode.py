@@ -35,6 +35,7 @@ _tools = msgspec.json.Decoder(wire_control.CanUseTool)
 _hooks = msgspec.json.Decoder(wire_control.HookCallback)
 _forms = msgspec.json.Decoder(wire_control.ClaudeElicitation)
 _receipts = msgspec.json.Decoder(wire_control.InterruptReceipt)
+_offers = msgspec.json.Decoder(wire_control.OfferedCommands)
 _stream_events = msgspec.json.Decoder(wire.StreamEvent)
 
 
@@ -211,13 +212,17 @@ class ClaudeDecoder:
         return (asks.withdrawn(frame.request_id, ask),) if ask else ()
 
     def replied(self, frame: wire_control.ControlResponse) -> Sequence[Draft]:
-        """An interrupt may withdraw the prompt before its turn began; then no result reports the turn's end."""
+        """An interrupt may withdraw the prompt before its turn began; then no result reports the turn's end.
+
+        The response to `initialize` lists the slash commands.
+        """
         reply = frame.response
         self.effects.append(reply)
         if self.prompt and self.prompt in _receipts.decode(reply.response).cancelled:
             self.prompt = None
             return (TurnEnded(turn_id="", stop_reason="interrupted"),)
-        return ()
+        commands = _offers.decode(reply.response).commands
+        return notices.commands(reply.request_id, commands) if commands else ()
 
     # -- the agent's own state -------------------------------------------------------------------------------
 

@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft
-from everyagent.agents.claude import wire
+from everyagent.agents.claude import wire, wire_control
 from everyagent.agents.claude.failures import remedied
 from everyagent.model.events import Error, ItemCompleted, ItemStarted, SessionUpdated
 from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import StatusPart
+
+#: So many slash commands are listed: a plugin may have many.
+COMMANDS = 500
+
+
+def commands(key: str, offered: Sequence[wire_control.SlashCommand]) -> Sequence[Draft]:
+    parts = [StatusPart(label=f"/{each.name}", detail=each.description or None) for each in offered[:COMMANDS]]
+    return items.whole(items.status(f"commands {key}", "commands", parts))
 
 
 def compacting(frame: wire.ClaudeStatus) -> Sequence[Draft]:

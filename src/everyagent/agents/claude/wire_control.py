@@ -103,6 +103,17 @@ class InterruptReceipt(Struct, frozen=True):
     cancelled: list[str] = []
 
 
+class SlashCommand(Struct, frozen=True):
+    name: str = ""
+    description: str | None = None
+
+
+class OfferedCommands(Struct, frozen=True):
+    """The part of the response to `initialize` that says which slash commands there are."""
+
+    commands: list[SlashCommand] = []
+
+
 class ClaudeModel(Struct, frozen=True, rename="camel"):
     value: str
     display_name: str | None = None
