@@ -37,6 +37,7 @@ PROFILE = Profile(
         "The input of calls and the output of reads never arrive, nor a command's exit code.",
         "`session/load` in the minute of the session's creation destroys its history, so a session that young is "
         "continued from everyagent's own log.",
+        "A custom tool that its client answers after more than a minute has failed by then.",
         "Retries after 429 and 5xx are silent.",
     ),
 )

@@ -15,6 +15,7 @@ PROFILE = Profile(
     ),
     command="kimi",
     arguments=("acp",),
+    variables={"KIMI_MCP_TOOL_TIMEOUT_MS": "604800000"},  # a week for clients that run custom tools
     prefixes=("KIMI_", "MOONSHOT_"),
     keys=("KIMI_MODEL_API_KEY", "KIMI_API_KEY", "MOONSHOT_API_KEY"),
     logins=(".kimi-code/credentials.json", ".kimi/credentials"),
