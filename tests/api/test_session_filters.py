@@ -34,6 +34,15 @@ async def test_sessions_are_filtered_by_directory_metadata_and_time(client: http
     assert await found(client, metadata="project:web", page=first["nextPage"]) == ["a"]
 
 
+async def test_times_are_seconds_with_fractions_too(client: httpx2.AsyncClient):
+    (await client.post("/v1/sessions/timed", json={"agent": "mock"})).raise_for_status()
+    assert await found(client, until="0.5") == []
+    assert "timed" in await found(client, since="0.5")
+    for query, count in (({"until": "0.5"}, 0), ({"since": "0.5"}, 1)):
+        answer = await client.get("/v1/sessions/timed/events", params={**query, "types": "session.started"})
+        assert (answer.status_code, len(answer.json()["events"])) == (200, count), query
+
+
 async def test_a_filter_that_cannot_be_read_says_how_it_is_written(client: httpx2.AsyncClient):
     answer = await client.get("/v1/sessions", params={"metadata": "project"})
     assert answer.status_code == 400

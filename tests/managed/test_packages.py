@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
@@ -18,7 +19,9 @@ from everyagent.managed.sessions.blocks import Text
 from everyagent.managed.sessions.client_events import UserInterrupt, UserMessage
 from everyagent.managed.sessions.shape import EventListQuery, SessionCreate
 from everyagent.sessions.limits import Limits
+from everyagent.testing.daemon import DaemonProcess
 from tests.managed import services
+from tests.managed.raw import Event, Raw
 from tests.waiting import LIMIT_SECONDS
 
 MANIFEST = """\
@@ -154,3 +157,21 @@ async def test_a_daemon_that_stops_does_not_wait_for_a_package_manager(
             assert (await on.managed_sessions.retrieve(session.id)).status == "idle", "nor does an interrupt"
         while Path("/proc", pid.read_text().strip()).exists():
             await anyio.sleep(0.02)
+
+
+def test_a_session_reports_a_package_that_does_not_exist_and_goes_on(tmp_path: Path) -> None:
+    own = DaemonProcess(tmp_path / "data", "--default-agent", "mock", environment={"PIP_NO_INDEX": "1"})
+    own.start()
+    raw = Raw(own)
+    raw.create(environment={"type": "cloud", "packages": {"pip": ["package-of-nobody"]}})
+    raw.say("[hello]")
+    raw.wait_idle("end_turn")
+    errors = [cast("Event", event["error"]) for event in raw.events() if event["type"] == "session.error"]
+    (error,) = errors
+    assert (error["type"], error["retry_status"]) == ("unknown_error", {"type": "retrying"})
+    assert "pip could not install package-of-nobody: " in str(error["message"])
+    assert "No matching distribution found for package-of-nobody" in str(error["message"]), "in pip's own words"
+    raw.say("[hello]")
+    raw.wait_idle("end_turn")
+    raw.close()
+    assert own.stop() == 0
