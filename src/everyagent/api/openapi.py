@@ -69,6 +69,8 @@ _LAST_EVENT_ID: JsonObject = {
 
 
 _BYTES: JsonObject = {"type": "string", "format": "binary"}
+#: The type of bytes that every generator of clients knows.
+_PLAIN_BYTES = "application/octet-stream"
 
 
 class DocumentStyle(NamedTuple):
@@ -202,7 +204,7 @@ def _header_parameters(route: Route) -> Iterable[JsonObject]:
 
 def _request_body(route: Route) -> JsonObject | None:
     if route.body in (Upload, Spooled):
-        return {"required": True, "content": {media: {"schema": _BYTES} for media in route.takes}}
+        return {"required": True, **_uploaded(route.takes)}
     if route.body is Nothing:
         return None
     fields = msgspec.structs.fields(route.body)  # pyright: ignore[reportArgumentType]
@@ -210,6 +212,22 @@ def _request_body(route: Route) -> JsonObject | None:
         "required": any(field.required for field in fields),
         "content": {"application/json": {"schema": _reference(route.body)} | example_of(route.body)},
     }
+
+
+def _uploaded(takes: Sequence[str]) -> JsonObject:
+    """Bodies of bytes. Generators of clients fail on types that they do not know, so these are in words."""
+    if _PLAIN_BYTES not in takes:
+        return {"content": {media: {"schema": _BYTES} for media in takes}}
+    others = " or ".join(f"`{media}`" for media in takes if media != _PLAIN_BYTES)
+    described: JsonObject = {"description": f"Also taken as {others}."} if others else {}
+    return {**described, "content": {_PLAIN_BYTES: {"schema": _BYTES}}}
+
+
+def _downloaded(media: Sequence[str]) -> JsonObject:
+    """Text, or bytes: these also under the one type of bytes that every generator knows."""
+    if any(each.startswith("text/") or "json" in each for each in media):
+        return {each: {"schema": {"type": "string"}} for each in media}
+    return {each: {"schema": _BYTES} for each in dict.fromkeys((*media, _PLAIN_BYTES))}
 
 
 def _responses(route: Route, style: DocumentStyle) -> JsonObject:
@@ -245,7 +263,7 @@ def _success(route: Route, answer: object, shaped: Sequence[object]) -> tuple[st
             "content": {"text/event-stream": events},
         }
     content = (
-        {media: {"schema": {"type": "string"}} for media in route.media}
+        _downloaded(route.media)
         if route.media
         else {"application/json": {"schema": _any_of(shaped)} | (example_of(shaped[0]) if len(shaped) == 1 else {})}
     )
