@@ -52,7 +52,7 @@ _ROWS = {
         outcome="passes",
     ),
     "anthropic-flows": Result(
-        program="`anthropic` for Python 2.8.0, 1.17.0, 0.97.0 and npm 1.8.0",
+        program="`anthropic` for Python 2.8.0, 1.17.0, 0.97.0 and npm 1.10.0",
         run="flows over the methods that [managed-agents.md](managed-agents.md) lists, and the SDK's worker",
         outcome="all pass",
     ),

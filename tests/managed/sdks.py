@@ -70,4 +70,4 @@ class Sdk(NamedTuple):
 
 NEWEST = Sdk("python", "2.8.0")
 PYTHON = (NEWEST, Sdk("python", "1.17.0"), Sdk("python", "0.97.0"))
-NODE = Sdk("node", "1.8.0")
+NODE = Sdk("node", "1.10.0")

@@ -24,7 +24,7 @@ SDKS = {
     "python-2.8.0": "Python 2.8",
     "python-1.17.0": "1.17",
     "python-0.97.0": "0.97",
-    "node-1.8.0": "npm 1.8",
+    "node-1.10.0": "npm 1.10",
 }
 #: Events that an agent does not produce, and the reason.
 CANNOT: dict[str, tuple[tuple[str, ...], str]] = {
