@@ -34,7 +34,7 @@ def test_no_recorded_frame_is_unparsed(case: str) -> None:
 
 
 def test_all_recorded_exchanges_are_here() -> None:
-    assert len(cases()) == 37
+    assert len(cases()) == 39
     assert {case for case in cases() if not lines_of(case)} == SILENT
 
 

@@ -44,7 +44,7 @@ def test_our_answers_equal_the_recorded_answers(case: str) -> None:
 
 
 def test_all_recorded_exchanges_are_here() -> None:
-    assert len(cases()) == 101
+    assert len(cases()) == 102
     assert {case for case in cases() if not lines_of(case)} == SILENT
 
 

@@ -55,15 +55,25 @@ def events_of(case: str) -> list[bytes]:
     return [bytes(exchange.msg) for exchange in exchanges(case) if exchange.dir == "out"]
 
 
-class Session(SequencedSession):
-    """One native session, as one of everyagent."""
+def servers_of(case: str) -> Iterator[str]:
+    """The MCP servers of the case's session, which its daemon has asked for."""
+    for exchange in exchanges(case):
+        if exchange.dir == "back":
+            told = msgspec.json.decode(exchange.msg, type=Told)
+            if told.path == "/mcp":
+                yield from msgspec.json.decode(told.body, type=dict[str, object] | None) or {}
 
-    def __init__(self, native: str) -> None:
+
+class Session(SequencedSession):
+    """One native session, as one of everyagent. `servers` are its MCP servers, as the decoder wants them."""
+
+    def __init__(self, native: str, servers: dict[str, str] | None = None) -> None:
         super().__init__(native, echo=True)
+        self._servers = servers or {}
         self.renew()
 
     def renew(self) -> None:
-        self.decoder = OpencodeDecoder("/workspace", now=lambda: 1794770000.0)
+        self.decoder = OpencodeDecoder("/workspace", servers=self._servers, now=lambda: 1794770000.0)
         self.decoder.session = self.native or ""
 
     def prompted(self) -> None:
@@ -86,8 +96,10 @@ class Player:
         self.sessions: list[Session] = []
         self.answers: list[tuple[object, object]] = []
         self._router: SessionRouter[Session] = SessionRouter()
+        self._servers: dict[str, str] = {}
 
     def play(self, case: str) -> "Player":
+        self._servers = {f"{server}_": server for server in servers_of(case)}
         for exchange in exchanges(case):
             match exchange.dir:
                 case "in":
@@ -114,7 +126,7 @@ class Player:
 
     def _opened(self, told: Told) -> None:
         if told.method == "POST" and told.path == "/session" and told.status == 200:
-            session = Session(msgspec.json.decode(told.body, type=wire.OpencodeSessionInfo).id)
+            session = Session(msgspec.json.decode(told.body, type=wire.OpencodeSessionInfo).id, self._servers)
             self.sessions.append(session)
             self._router.own(session.decoder.session, session)
 

@@ -65,7 +65,7 @@ def test_every_turn_that_was_not_cut_is_ended_by_an_event_of_opencode(case: str)
 
 
 def test_all_recorded_exchanges_are_here() -> None:
-    assert len(cases()) == 38
+    assert len(cases()) == 40
     assert {case for case in cases() if not list(told_of(Player().play(case)))} == SILENT
 
 
