@@ -241,7 +241,9 @@ class AcpCalls:
             code = int(found[1])
         if code and call.kind == "execute" and status == "completed":
             status = "failed"
-        part = ToolResultPart(call_id=call.native, output=text, is_error=status == "failed", exit_code=code)
+        part = ToolResultPart(
+            call_id=call.native, output=text, is_error=status == "failed", exit_code=code, stderr=output.stderr
+        )
         item = self._result_item(call, part)
         parts = [part, *results.files(call.content, call.locations, call.kind, call.output), *output.others]
         failure = (error or text or "The call failed.") if status == "failed" else None

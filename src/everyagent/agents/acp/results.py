@@ -19,9 +19,12 @@ _anything = msgspec.json.Decoder()
 
 
 class CallOutput(Struct, frozen=True):
+    """`stderr` is the part of the text that the agent reports as such."""
+
     text: str = ""
     exit_code: int | None = None
     others: list[ContentPart] = []
+    stderr: str | None = None
 
 
 def output(content: Sequence[CallContent], raw: Raw, live: str) -> CallOutput:
@@ -29,7 +32,8 @@ def output(content: Sequence[CallContent], raw: Raw, live: str) -> CallOutput:
     own, plain = _own(raw)
     texts = [text for each in content if each.content and (text := text_of(each.content))]
     text = "\n".join(texts) or _words(own) or plain or live
-    return CallOutput(text, _exit_code(own), [*_others(content), *_own_images(own)])
+    apart = own.stderr if own.stderr and own.stderr.strip() in text else None
+    return CallOutput(text, _exit_code(own), [*_others(content), *_own_images(own)], apart)
 
 
 def files(
