@@ -108,11 +108,11 @@ class ThreadReports:
             lost: Rested | None = Rested(replied=False, text=_GONE)
             try:
                 lost = await self._report_until_lost(of)
-            except EveryagentError as error:
-                logger.warning("a thread could not be reported; it is tried again", session=of.thread, why=str(error))
-                await anyio.sleep(_AGAIN)
-                continue
-            except Exception:
+            except Exception as error:
+                if _may_pass(error):
+                    logger.warning("a thread could not be reported; tried again", session=of.thread, why=str(error))
+                    await anyio.sleep(_AGAIN)
+                    continue
                 logger.exception("a lost thread could not be reported", session=of.thread)
             if lost and (expected := self._expected.get(of.thread)):
                 expected.resolve(lost)
@@ -133,7 +133,7 @@ class ThreadReports:
         except SessionNotFound:
             logger.info("the session of a thread was deleted", session=of.thread)
         except Exception as error:
-            if isinstance(error, EveryagentError) and not isinstance(error, LogDamaged):
+            if _may_pass(error):
                 raise
             logger.exception("a thread could not be followed", session=of.thread)
             status, lost = "idle", Rested(replied=False, text=f"The thread was lost: {error}")
@@ -187,6 +187,10 @@ class ThreadReports:
             self._payers.pop(of.thread, None)
         elif over:
             await self.interrupt(of)
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, EveryagentError) and not isinstance(error, LogDamaged)
 
 
 def _lost(projector: Projector, key: str, status: Status) -> ThreadReport:
