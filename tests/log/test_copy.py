@@ -1,11 +1,12 @@
 """`everyagent log copy` between SQLite and PostgreSQL: everything arrives, also after kills and beside a daemon."""
 
 import asyncio
+import hashlib
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from tests.waiting import LIMIT_SECONDS, wait_until
 
 from everyagent.client import Client
 from everyagent.clock import SystemClock
+from everyagent.log.copy import ends
+from everyagent.log.copy.copying import copy_log
+from everyagent.log.copy.postgres_ends import PostgresSource, PostgresTarget
+from everyagent.log.copy.sqlite_ends import SqliteSource, SqliteTarget
+from everyagent.log.copy.tables import ALL
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
 from everyagent.testing.log_rules.samples import grow, new_session, queued, receipt
@@ -47,15 +53,16 @@ main()
 """
 
 
-def copy(source: str, target: str, *program: str) -> "subprocess.CompletedProcess[str]":
+def copy(source: str, target: str, *program: str, blobs: Path | None = None) -> "subprocess.CompletedProcess[str]":
     words = [sys.executable, *(program or ("-m", "everyagent")), "log", "copy", "--from", source, "--to", target]
+    words += [] if blobs is None else ["--blobs", str(blobs)]
     return subprocess.run(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_SECONDS, check=False
     )
 
 
-def copied(source: str, target: str) -> tuple[int, str]:
-    done = copy(source, target)
+def copied(source: str, target: str, *, blobs: Path | None = None) -> tuple[int, str]:
+    done = copy(source, target, blobs=blobs)
     assert "Traceback" not in done.stdout, done.stdout
     return done.returncode, done.stdout
 
@@ -152,6 +159,77 @@ def test_a_log_moves_to_postgresql_and_back_with_everything_in_it(postgres: Post
         assert checked.returncode == 0
 
 
+def test_blobs_outside_of_the_database_arrive(postgres: PostgresServer, tmp_path: Path):
+    store, first, back, blobs = postgres.new_schema(), tmp_path / "first", tmp_path / "back", tmp_path / "blobs"
+    blobs.mkdir()
+    flags = ("--store", store, "--blobs", str(blobs))
+    with daemon(first, *flags) as running:
+        managed, file = filled(running, tmp_path)
+        with Client(running.url, TOKEN) as client:
+            client.delete("deleted")
+        wait_until(lambda: postgres.execute("SELECT count(*) FROM blob_pieces", store) == [(0,)])
+    code, said = copied(store, sqlite(tmp_path / "without"))
+    assert (code, "could not be copied" in said) == (1, True), said
+    code, said = copied(store, sqlite(back), blobs=blobs)
+    assert code == 0, said
+    shutil.copy(first / "vault.key", back)
+    with daemon(first, *flags) as running:
+        expected = state(running, managed, file)
+        content = read(running, file)
+    with daemon(back) as running:
+        assert state(running, managed, file) == expected
+        assert read(running, file) == content
+
+
+def read(running: DaemonProcess, file: str) -> bytes:
+    answer = httpx2.get(
+        f"{running.url}/anthropic/v1/files/{file}/content",
+        headers=running.headers,
+        verify=NO_TLS,
+        timeout=LIMIT_SECONDS,
+    )
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+#: What is a database's own, and not copied.
+OWN_TABLES = {
+    "sqlite": {"debris", "room", "sqlite_sequence", "sqlite_stat1", "search_config", "search_content", "search_data"}
+    | {"search_docsize", "search_idx"},
+    "postgresql": {"debris", "feed", "writers", "nodes", "cluster", "blob_store", "blob_contents", "blob_pieces"}
+    | {"everyagent_schema"},
+}
+OWN_COLUMNS = {"sessions.owner", "search.words"}
+#: But for columns that the database computes from others.
+POSTGRES_COLUMNS = (
+    "SELECT relname, attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid "
+    "WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition "
+    "AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"
+)
+SQLITE_COLUMNS = "SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
+
+
+def test_every_table_and_column_is_copied(postgres: PostgresServer, tmp_path: Path) -> None:
+    store = postgres.new_schema()
+    PostgresTarget(store).close()
+    SqliteTarget(tmp_path / "sqlite").close()
+    expected = {table.name: set(table.columns) for table in ALL}
+    assert columns_of("postgresql", postgres.execute(POSTGRES_COLUMNS, store)) == expected
+    connection = apsw.Connection(str(tmp_path / "sqlite" / "everyagent.db.part"), apsw.SQLITE_OPEN_READONLY)
+    found = list(connection.execute(SQLITE_COLUMNS))
+    connection.close()
+    assert columns_of("sqlite", [*found, ("search", "key")]) == expected, "the key of search texts is the rowid"
+
+
+def columns_of(database: str, rows: Iterable[tuple[object, ...]]) -> dict[str, set[str]]:
+    """Of each table, but for what is the database's own."""
+    found: dict[str, set[str]] = {}
+    for table, column in rows:
+        if table not in OWN_TABLES[database] and f"{table}.{column}" not in OWN_COLUMNS:
+            found.setdefault(str(table), set()).add(str(column))
+    return found
+
+
 @pytest.fixture
 def large_log(tmp_path: Path) -> Path:
     """A SQLite log that takes some time to copy."""
@@ -196,6 +274,39 @@ def test_a_copy_that_is_killed_goes_on_where_it_was(postgres: PostgresServer, tm
         left = SESSIONS - 1
         assert (code, f"{left} sessions, {left * EVENTS} events" in said) == (0, True), said
     assert rows_of(back) == rows_of(large_log)
+
+
+def test_tables_without_numbers_are_copied_in_pages(
+    postgres: PostgresServer, tmp_path: Path, large_log: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ends, "PAGE_ROWS", 3)
+    store, back = postgres.new_schema(), tmp_path / "back"
+    connection = apsw.Connection(str(large_log / "everyagent.db"))
+    for number in range(10):
+        texts, counts = (f"model-{number}", "", "mock", "default"), (number,) * 8
+        connection.execute(f"INSERT INTO usage VALUES ({', '.join('?' * 14)})", (1, number // 4, *texts, *counts))
+        body = str(number // 2).encode()
+        digest = hashlib.sha256(body).digest()
+        (large_log / "blobs" / digest.hex()).write_bytes(body)
+        connection.execute("INSERT INTO blobs VALUES (?, ?)", (number // 2, digest) if number % 2 else (100, digest))
+    expected = unnumbered(connection)
+    connection.close()
+    for source, target in (
+        (SqliteSource(large_log), PostgresTarget(store)),
+        (PostgresSource(store, None), SqliteTarget(back)),
+    ):
+        result = copy_log(source, target, lambda part, done, total: None)
+        assert (result.finished, result.blobs) == (True, 5)
+        source.close()
+        target.close()
+    connection = apsw.Connection(str(back / "everyagent.db"), apsw.SQLITE_OPEN_READONLY)
+    assert unnumbered(connection) == expected
+    connection.close()
+
+
+def unnumbered(connection: apsw.Connection) -> list[list[tuple[object, ...]]]:
+    tables = ("receipts", "usage", "blobs")
+    return [sorted(connection.execute(f"SELECT * FROM {table}")) for table in tables]
 
 
 def test_what_cannot_be_copied_is_refused_with_the_reason(postgres: PostgresServer, tmp_path: Path, large_log: Path):

@@ -72,9 +72,9 @@ class _Copy:
         return Copied(last, sessions, events, blobs)
 
     def _copy_blobs(self) -> int:
-        digests = sorted({cast("bytes", digest) for (digest,) in self._source.all_rows(Table("blobs", ("digest",)))})
-        for number, digest in enumerate(digests):
-            self._report("blobs", number, len(digests))
+        total, number = self._source.blob_count(), 0
+        for number, digest in enumerate(self._source.digests(), 1):
+            self._report("blobs", number - 1, max(number, total))
             if self._target.holds_blob(digest):
                 continue
             try:
@@ -83,7 +83,7 @@ class _Copy:
             except (OSError, EveryagentError) as error:
                 if self._source.connection.execute("SELECT 1 FROM blobs WHERE digest = ?", (digest,)).fetchone():
                     raise CopyFailed(f"The content {digest.hex()} could not be copied: {error}") from error
-        return len(digests)
+        return number
 
     def _copy_sessions(self) -> tuple[int, int]:
         """The number of sessions, and of their events."""
@@ -146,13 +146,21 @@ class _Copy:
         source, target = self._source, self._target
         with target.connection as connection:
             for table in REPLACED:
-                rows = [target.fitting(row) for row in source.all_rows(table)]
                 connection.execute(f"DELETE FROM {table.name}")
-                target.insert(table, rows)
-                if sorted(target.all_rows(table)) != sorted(rows):
+                written = 0
+                for page in source.all_rows(table):
+                    rows = [target.fitting(row) for row in page]
+                    target.insert(table, rows)
+                    written += _total(rows)
+                if sum(_total(page) for page in target.all_rows(table)) != written:
                     raise CopyFailed(f"Rows of {table.name} in {target.name} are not what was written.")
             for name in NUMBERED:
                 target.set_last_number(name, source.last_number(name))
             target.set_last_commit(source.last_commit())
             connection.execute("DROP TABLE copied")
         target.finish()
+
+
+def _total(rows: list[Row]) -> int:
+    """The same for the same rows in any order: each database has its own."""
+    return sum(int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(row)).digest(), "big") for row in rows)

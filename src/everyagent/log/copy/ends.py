@@ -49,8 +49,19 @@ class End(ABC):
             (after, until),
         ).fetchall()
 
-    def all_rows(self, table: Table) -> list[Row]:
-        return self.connection.execute(f"SELECT {', '.join(table.columns)} FROM {table.name}").fetchall()
+    def all_rows(self, table: Table) -> Iterator[list[Row]]:
+        """All rows of a table in `REPLACED`, in pages."""
+        columns, keys = ", ".join(table.columns), ", ".join(table.columns[: table.keys])
+        after: Row = ()
+        while True:
+            behind = f"WHERE ({keys}) > ({', '.join('?' * table.keys)})" if after else ""
+            rows = self.connection.execute(
+                f"SELECT {columns} FROM {table.name} {behind} ORDER BY {keys} LIMIT {PAGE_ROWS}", after
+            ).fetchall()
+            yield rows
+            if len(rows) < PAGE_ROWS:
+                return
+            after = rows[-1][: table.keys]
 
     def count(self, table: Table = SESSIONS) -> int:
         return cast("int", (self.connection.execute(f"SELECT count(*) FROM {table.name}").fetchone() or (0,))[0])
@@ -67,6 +78,22 @@ class Source(End):
     def __init__(self, connection: Connection, open_blob: OpenBlob) -> None:
         super().__init__(connection)
         self.open_blob = open_blob
+
+    def digests(self) -> Iterator[bytes]:
+        """Of all blobs, in pages."""
+        after = b""
+        while True:
+            rows = self.connection.execute(
+                f"SELECT DISTINCT digest FROM blobs WHERE digest > ? ORDER BY digest LIMIT {PAGE_ROWS}", (after,)
+            ).fetchall()
+            yield from (cast("bytes", digest) for (digest,) in rows)
+            if len(rows) < PAGE_ROWS:
+                return
+            after = cast("bytes", rows[-1][0])
+
+    def blob_count(self) -> int:
+        row = self.connection.execute("SELECT count(DISTINCT digest) FROM blobs").fetchone()
+        return cast("tuple[int]", row)[0]
 
     @abstractmethod
     def lock(self) -> bool:

@@ -9,10 +9,11 @@ END_OF_KEYS: Final = (1 << 63) - 1
 
 
 class Table(NamedTuple):
-    """The first column is a number, and the primary key."""
+    """The first column is a number, and the primary key; of a table in `REPLACED`, the first `keys` columns are it."""
 
     name: str
     columns: tuple[str, ...]
+    keys: int = 1
 
 
 class RowRange(NamedTuple):
@@ -64,7 +65,7 @@ CHANGING: Final = (
 #: These have no number: they are replaced as a whole.
 REPLACED: Final = (
     Table("receipts", ("key", "at", "fingerprint", "status", "headers", "body")),
-    Table("blobs", ("session", "digest")),
+    Table("blobs", ("session", "digest"), keys=2),
     Table("spending", ("key_id", "usd")),
     Table(
         "usage",
@@ -72,9 +73,12 @@ REPLACED: Final = (
             *("session", "day", "model", "key_id", "agent", "workspace", "turns", "input_tokens", "output_tokens"),
             *("cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost", "waited"),
         ),
+        keys=4,
     ),
     Table("audit_head", ("one", "number", "digest")),
 )
+#: All of them, with those of which a session has a span.
+ALL: Final = (_EVENTS, _FRAMES, _TEXTS, *GROWING, *CHANGING, *REPLACED)
 #: Tables that give out numbers, none of them twice.
 NUMBERED: Final = ("sessions", "asks", "inputs", "records")
 
