@@ -29,7 +29,7 @@ _BYTES = ("application/octet-stream",)
 
 @routes.add("GET", "/v1/runners")
 async def list_runners(call: Call[Nothing, Nothing]) -> RunnerList:
-    """List the runners that are connected, or were since the daemon started."""
+    """List the runners that are connected, or were since the daemon started; in a cluster, to the node that answers."""
     return RunnerList(runners=call.sessions.services.runners.infos())
 
 
