@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar, cast
 
+import msgspec
 import psycopg
+from msgspec import Struct
 
 from everyagent.errors import OwnedElsewhere, StoreUnavailable
 from everyagent.log.ownership import Beat, Home, NodeInfo, Owner
@@ -24,6 +26,13 @@ NO_OWNER = "(owner IS NULL OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = s
 _PREFIX = "node_"
 
 T = TypeVar("T")
+
+
+class _Place(Struct):
+    """The part of a session's configuration that says where its directory is."""
+
+    directory: str = ""
+    node: str | None = None
 
 
 class NodeAddress:
@@ -71,16 +80,17 @@ class PostgresMembership:
 
     async def home(self, session_id: str) -> Home | None:
         def read(connection: Connection) -> Home | None:
+            # PostgreSQL's json refuses text that a configuration may have, such as an escaped NUL.
             row = connection.execute(
-                f"SELECT {_config('directory')}, nodes.id, nodes.url FROM sessions "
-                f"JOIN nodes ON name = {_config('node')} "
-                f"WHERE session_id = ? AND {NO_OWNER} AND name <> ? ORDER BY lease_until DESC LIMIT 1",
-                (session_id, self.name),
+                f"SELECT config FROM sessions WHERE session_id = ? AND {NO_OWNER}", (session_id,)
             ).fetchone()
-            if row is None:
+            place = msgspec.json.decode(cast("tuple[bytes]", row)[0], type=_Place) if row else _Place()
+            if place.node in (None, self.name):
                 return None
-            directory, node_id, url = cast("tuple[str, str, str]", row)
-            return Home(directory, Owner(node_id, url))
+            row = connection.execute(
+                "SELECT id, url FROM nodes WHERE name = ? ORDER BY lease_until DESC LIMIT 1", (place.node,)
+            ).fetchone()
+            return None if row is None else Home(place.directory, Owner(*cast("tuple[str, str]", row)))
 
         return await self._run(read)
 
@@ -162,10 +172,6 @@ async def read_time(url: str) -> int:
             connection.close()
 
     return await asyncio.get_running_loop().run_in_executor(None, read)
-
-
-def _config(field: str) -> str:
-    return f"convert_from(config, 'UTF8')::json ->> '{field}'"
 
 
 def database_time(connection: Connection) -> int:
