@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from everyagent.cluster import node
-from everyagent.errors import BadRequest
+from everyagent.errors import BadRequest, Unavailable
 from everyagent.model.checkpoints import RewindSession
 from everyagent.model.events import Error, EventData, TurnEnded
 from everyagent.model.sessions import CreateSession
@@ -73,6 +73,8 @@ async def test_a_session_whose_directory_is_on_another_node_says_so_and_goes_bac
         assert any("worked on the node first-machine" in event.message for event in events if isinstance(event, Error))
         with pytest.raises(BadRequest, match="on the node first-machine"):
             await second.sessions.rewind(talk.id, RewindSession(sequence=2, restore="files"))
+        with pytest.raises(Unavailable, match="on the node first-machine"):
+            await second.sessions.checkpoints.all(talk.id)
 
         monkeypatch.setattr(socket, "gethostname", lambda: "first-machine")
         async with node_here(tmp_path / "first", store) as again:

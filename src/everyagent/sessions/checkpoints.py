@@ -12,7 +12,7 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from everyagent.agents import items
-from everyagent.errors import BadRequest, EveryagentError, OffsetOutOfRange, SessionBusy, SessionNotFound
+from everyagent.errors import BadRequest, EveryagentError, OffsetOutOfRange, SessionBusy, SessionNotFound, Unavailable
 from everyagent.git.checkpoints import Moment, Store, chosen
 from everyagent.git.commands import Git
 from everyagent.git.merging import named
@@ -85,6 +85,10 @@ class Checkpoints:
 
     async def all(self, session_id: str) -> list[CheckpointInfo]:
         record = await self._log.session(session_id)
+        if other := self._elsewhere(record):
+            raise Unavailable(
+                f"The session's checkpoints are on another machine, on the node {other} of the cluster. Start it."
+            )
         async with self._locks.hold(str(record.number)):
             found = await self._use(record, lambda store: store.all()) if self._folder(record).is_dir() else []
         return [CheckpointInfo(sequence=each.sequence, moment=each.moment) for each in found]

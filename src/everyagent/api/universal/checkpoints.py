@@ -10,13 +10,14 @@ from everyagent.errors import (
     SessionHasEnded,
     SessionNotFound,
     StorageFull,
+    Unavailable,
 )
 from everyagent.model.checkpoints import CheckpointList, RewindSession, RewoundSession
 
 routes = Routes("checkpoints")
 
 
-@routes.add("GET", "/v1/sessions/{session_id}/checkpoints", SessionNotFound, GitFailed, on_owner=True)
+@routes.add("GET", "/v1/sessions/{session_id}/checkpoints", SessionNotFound, GitFailed, Unavailable, on_owner=True)
 async def list_checkpoints(call: Call[Nothing, Nothing]) -> CheckpointList:
     """List the checkpoints of a session's files, oldest first."""
     return CheckpointList(checkpoints=await call.sessions.checkpoints.all(call.path["session_id"]))
