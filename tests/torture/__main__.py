@@ -15,7 +15,7 @@ from bench.machine import allow_many_files
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.torture import deaths, failover, fuzz, hostile, kills, leases, nodes, power_loss, readers, soak
+from tests.torture import deaths, drain, failover, fuzz, hostile, kills, leases, nodes, power_loss, readers, soak
 from tests.torture.report import Finished, markdown
 from tests.torture.row import Outcome, RowFunction, Run
 
@@ -37,6 +37,7 @@ ROWS: dict[str, Row] = {
     "hostile": Row("hostile output of agents: huge, malformed, torn, too much, none", hostile.run),
     "fuzz": Row("fuzzed lines for every decoder, seeded by recorded transcripts", fuzz.run),
     "readers": Row("readers that stall, idle and read a flood", readers.run),
+    "drain": Row("SIGTERM to the daemon under load", drain.run),
     "soak": Row("sessions created, used and deleted for an hour", soak.run),
 }
 
