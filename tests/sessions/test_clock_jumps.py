@@ -38,8 +38,8 @@ def opened_at(tmp_path: Path) -> Callable[[JumpingClock], AbstractAsyncContextMa
     @asynccontextmanager
     async def open_sessions(clock: JumpingClock) -> AsyncGenerator[Sessions]:
         settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-        policy = Limits(sweep_every=0.02, idle_timeout=600, turn_timeout=600)
-        async with sessions_of(settings, policy=policy, clock=clock) as sessions:
+        limits = Limits(sweep_every=0.02, idle_timeout=600, turn_timeout=600)
+        async with sessions_of(settings, limits=limits, clock=clock) as sessions:
             yield sessions
 
     return open_sessions

@@ -26,7 +26,7 @@ def test_a_question_that_nobody_answers_gets_the_text_of_the_session(session: Cl
     ask = call("AskUserQuestion", {"questions": [{**CHOICE, "options": OPTIONS}]})
     session.model.script.add(ask, say("As you like."))
     assert session.create(askTimeout={**SOON, "question": "Decide yourself"}).turn("Ask me").stop_reason == "end_turn"
-    assert "Decide yourself" in session.model.requests[-1].news
+    assert "Decide yourself" in session.model.requests[-1].new_text
     assert len(session.all(QuestionResolved)) == 1
 
 
