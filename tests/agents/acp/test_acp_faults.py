@@ -24,9 +24,11 @@ from tests.agents.faults import (
 from everyagent.agents import items
 from everyagent.agents.acp import attachments
 from everyagent.agents.acp.adapter import AcpAdapter
+from everyagent.agents.acp.answer_writer import AnswerWriter
 from everyagent.agents.acp.decode import AcpDecoder
 from everyagent.agents.acp.driver import AcpConversation
 from everyagent.agents.acp.terminals import Terminal, Terminals
+from everyagent.errors import AgentFailed
 from everyagent.model.agents import OwnAgent
 from everyagent.model.events import Error, TurnEnded
 from everyagent.runtime.process import Process
@@ -41,6 +43,7 @@ CASES = [
     FaultCase(Process, "start", sends("hello")),
     FaultCase(attachments, "blocks", sends("hello", attachments=[_NOTE])),
     FaultCase(AcpConversation, "_see_to_asides", sends("hello")),
+    FaultCase(AnswerWriter, "_write", sends("odd")),
     FaultCase(AcpConversation, "_remember_creation", sends("hello")),
     FaultCase(AcpConversation, "_serve", sends("read /etc/hostname")),
     FaultCase(Terminal, "run", sends("terminal echo out")),
@@ -59,7 +62,13 @@ async def session(faulty: FaultyDaemon, folder: Path) -> FaultySession:
 
 
 def test_every_callback_has_a_case() -> None:
-    others = [*CLOSING, (AcpConversation, "interrupt"), (AcpConversation, "_too_young"), (AcpAdapter, "_ask")]
+    others = [
+        *CLOSING,
+        (AcpConversation, "interrupt"),
+        (AcpConversation, "_unread"),
+        (AcpConversation, "_too_young"),
+        (AcpAdapter, "_ask"),
+    ]
     assert callbacks("acp") - UNUSED <= {*map(str, CASES), *(name_of(*each) for each in others)}
 
 
@@ -89,6 +98,19 @@ async def test_a_fault_in_closing_leaves_no_process(
     fault = inject(monkeypatch, *case)
     assert (await broken.turn("terminal sleep 600 & echo made")).stop_reason == "end_turn"
     await faulty.closed(broken, neighbour, fault)
+
+
+async def test_a_fault_while_an_agent_that_does_not_read_is_ended_ends_it(
+    faulty: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(writer: AnswerWriter, frame: bytes) -> None:
+        writer._fail(AgentFailed(f"It did not read {len(frame)} bytes."))
+
+    neighbour, broken = await faulty.neighbour(), await session(faulty, tmp_path)
+    fault = inject(monkeypatch, AcpConversation, "_unread")
+    monkeypatch.setattr(AnswerWriter, "add", refuse)
+    await broken.send("odd")
+    await faulty.contained(broken, neighbour, fault)
 
 
 async def test_a_fault_while_a_session_is_loaded_ends_only_its_agent(
