@@ -2,8 +2,8 @@
 when a lease expires. Each change replaces one version of a record, so concurrent changes do not get lost."""
 
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 
 import anyio
 import msgspec
@@ -29,6 +29,7 @@ from everyagent.managed.work_queue.shape import (
     WorkPoll,
     shown,
 )
+from everyagent.managed.work_queue.waiting import WaitingPolls
 from everyagent.model.ids import new_id
 from everyagent.sessions.projected import ProjectedSessions
 
@@ -63,7 +64,7 @@ class WorkQueue:
         self._memory = memory
         self._clock = clock
         self._workers: dict[str, dict[str, int]] = {}
-        self._waiting: dict[str, set[anyio.Event]] = {}  # of polls, by environment
+        self._waiting = WaitingPolls()
 
     async def turn_begins(self, environment_id: str, session_id: str) -> None:
         """Queues work for the session, or counts a turn on its open work so that a worker about to stop notices it."""
@@ -79,7 +80,7 @@ class WorkQueue:
                     await self._records.write(_new(environment_id, WorkBody(session_id=session_id)))
             except (RecordChanged, RecordExists, RecordNotFound):
                 continue
-            self._wake(environment_id)
+            self._waiting.wake(environment_id)
             return
 
     # -- workers --------------------------------------------------------------------------------------------
@@ -92,30 +93,13 @@ class WorkQueue:
             self._workers = recent | {environment_id: workers}
         until = anyio.current_time() + (asked.block_ms or 0) / 1000
         while True:
-            with self._woken(environment_id) as woken:  # before the look, so that nothing is missed
+            with self._waiting.one(environment_id) as woken:  # before the look, so that nothing is missed
                 work = await self._claimed(environment_id, asked)
                 left = until - anyio.current_time()
                 if work or left <= 0:
                     return work
                 with anyio.move_on_after(min(_LOOK_SECONDS, left)):
                     await woken.wait()
-
-    @contextmanager
-    def _woken(self, environment_id: str) -> Generator[anyio.Event]:
-        """An event that is set when this daemon queues work."""
-        event = anyio.Event()
-        waiting = self._waiting.setdefault(environment_id, set())
-        waiting.add(event)
-        try:
-            yield event
-        finally:
-            waiting.discard(event)
-            if not waiting and self._waiting.get(environment_id) is waiting:
-                del self._waiting[environment_id]
-
-    def _wake(self, environment_id: str) -> None:
-        for event in self._waiting.get(environment_id, ()):
-            event.set()
 
     async def _claimed(self, environment_id: str, asked: WorkPoll) -> Work | None:
         reclaim = _RECLAIM_MS if asked.reclaim_older_than_ms is None else asked.reclaim_older_than_ms
@@ -224,7 +208,7 @@ class WorkQueue:
             again = self._failed(body, await self._head(body.session_id))
             changes.append(_new(record.parent, replace(again, metadata={}, turns=0)))
         stopped, *_ = await self._records.write(*changes)
-        self._wake(record.parent)
+        self._waiting.wake(record.parent)
         return shown(stopped, over)
 
     def _failed(self, body: WorkBody, head: int) -> WorkBody:
