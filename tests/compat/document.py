@@ -24,7 +24,8 @@ _DIFFERENCES = """
 
 ## Not run
 
-Editors themselves, and the cookbook's notebooks for MongoDB Atlas and Slack.
+Editors themselves, the cookbook's notebooks for MongoDB Atlas and Slack, the examples of Anthropic's SDK for TypeScript
+(no complete run yet), and sandbox-agent's inspector, which is in no package. The tests of `@anthropic-ai/sdk` and of `anthropic-sdk-go` are those of the versions above, not the newest.
 """
 
 

@@ -4,14 +4,21 @@ After a deliberate change: `EVERYAGENT_WRITE_COMPAT=1 pytest -n 0 tests/compat`,
 """
 
 import os
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import pytest
 from msgspec import Struct
 
 IN_MAKE_TEST = "in `make test`"
+TODAY = datetime.now(UTC).date().isoformat()
+#: For tests that take too long for each run, or whose program is in no registry: they run when results are written.
+by_hand = pytest.mark.skipif(not os.environ.get("EVERYAGENT_WRITE_COMPAT"), reason="run by hand")
 FOLDER = Path(__file__).parent / "results"
 
 
@@ -52,11 +59,20 @@ def check_result(name: str, result: Result) -> None:
     assert encoded.decode() == file.read_text()
 
 
-def refusals(failed: Collection[str], reasons: Mapping[str, str]) -> list[Refusal]:
-    """The reasons of failed tests, by a part of their names. A test without a reason is an error."""
+class Reason(NamedTuple):
+    """Why tests of this name fail: `error` is a pattern for the status and the text that they get."""
+
+    test: str
+    error: str
+    reason: str
+
+
+def refusals(failed: Mapping[str, str], reasons: Sequence[Reason]) -> list[Refusal]:
+    """The reasons of failed tests, by a part of their names and their errors. A test without a reason is an error."""
     found: Counter[str] = Counter()
-    for test in failed:
-        reason = next((reason for part, reason in reasons.items() if part in test), None)
-        assert reason, f"{test} failed, and no reason is known."
+    for test, error in failed.items():
+        known = (each.reason for each in reasons if each.test in test and re.search(each.error, error))
+        reason = next(known, None)
+        assert reason, f"{test} failed, and no reason is known for {error}"
         found[reason] += 1
     return [Refusal(reason=reason, count=count) for reason, count in sorted(found.items())]
