@@ -25,7 +25,8 @@ _DIFFERENCES = """
 ## Not run
 
 Editors themselves, the cookbook's notebooks for MongoDB Atlas and Slack, the examples of Anthropic's SDK for TypeScript
-(no complete run yet), and sandbox-agent's inspector, which is in no package. The tests of `@anthropic-ai/sdk` and of `anthropic-sdk-go` are those of the versions above, not the newest.
+(no complete run yet), and sandbox-agent's inspector, which is in no package. The tests of `@anthropic-ai/sdk` and of
+`anthropic-sdk-go` are those of the versions above, not the newest.
 """
 
 

@@ -18,7 +18,7 @@ from everyagent.model.items import Item
 from everyagent.model.runners import Acknowledged
 from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.remote import wire
-from everyagent.remote.connection import Connection
+from everyagent.remote.connection import RunnerConnection
 from everyagent.remote.drafts import encoded
 from everyagent.remote.keys import parsed_key
 from everyagent.remote.runners import Runners
@@ -46,7 +46,7 @@ class ScriptedRunner:
         self.replaced = False
         self.forgotten: list[str] = []
         self.connected_with: tuple[dict[str, str], bytes] = {}, b""
-        self.connection: Connection | None = None
+        self.connection: RunnerConnection | None = None
         self._task: asyncio.Task[None] | None = None
 
     def signed(
@@ -77,7 +77,7 @@ class ScriptedRunner:
         self.connection = await self.runners.connect(*self.connected_with)
         self._task = asyncio.get_running_loop().create_task(self._listen(self.connection))
 
-    async def _listen(self, connection: Connection) -> None:
+    async def _listen(self, connection: RunnerConnection) -> None:
         async for line in connection.lines():
             message = msgspec.json.decode(line, type=wire.Downlink) if line.strip() else None
             match message:

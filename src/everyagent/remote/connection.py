@@ -11,7 +11,7 @@ from everyagent.remote.keys import RunnerKey
 _encode = msgspec.json.Encoder().encode
 
 
-class Connection:
+class RunnerConnection:
     """One stream of commands to a runner. `id` is that of the connect; `pings` is the number of its last ping.
 
     A kernel keeps the connection of a process that hangs, so only a sign of life from the runner itself counts:
@@ -19,7 +19,7 @@ class Connection:
     """
 
     def __init__(
-        self, key: RunnerKey, hello: wire.Hello, id: str, seen_at: int, silent: Callable[["Connection"], None]
+        self, key: RunnerKey, hello: wire.Hello, id: str, seen_at: int, silent: Callable[["RunnerConnection"], None]
     ) -> None:
         self.key = key
         self.hello = hello

@@ -14,7 +14,7 @@ from everyagent.logs import get_logger
 from everyagent.model.principals import DAEMON, current, set_current
 from everyagent.model.runners import Acknowledged, Mark, RunnerChoice, RunnerInfo
 from everyagent.remote import wire
-from everyagent.remote.connection import Connection
+from everyagent.remote.connection import RunnerConnection
 from everyagent.remote.conversation import RemoteConversation, RunnerListener
 from everyagent.remote.keys import RunnerId, RunnerKey, RunnerKeys
 from everyagent.signatures import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, verify
@@ -48,7 +48,7 @@ class Runners:
         self._clock = clock
         self._lease = lease
         self._over = over
-        self._connections: dict[RunnerId, Connection] = {}
+        self._connections: dict[RunnerId, RunnerConnection] = {}
         self._conversations: dict[str, RemoteConversation] = {}
         self._timers: dict[RunnerId, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -171,7 +171,7 @@ class Runners:
 
     # -- requests of runners --------------------------------------------------------------------------------
 
-    async def connect(self, headers: Mapping[str, str], body: bytes) -> Connection:
+    async def connect(self, headers: Mapping[str, str], body: bytes) -> RunnerConnection:
         """Raises `RunnerKeyInvalid`, `SignatureInvalid` or `BadRequest`.
 
         The caller streams the connection, and then calls `lost`.
@@ -187,7 +187,7 @@ class Runners:
         if self._closed:
             raise Unavailable("The daemon is shutting down. Try again when it is back.")
         runner = key.runner
-        connection = Connection(key, hello, headers[ID_HEADER], self._clock.micros(), self._silent)
+        connection = RunnerConnection(key, hello, headers[ID_HEADER], self._clock.micros(), self._silent)
         if before := self._connections.get(runner):
             if before.open and before.hello.instance != hello.instance:
                 before.send(wire.Replaced())
@@ -200,7 +200,7 @@ class Runners:
         logger.info("a runner connected", runner=runner.name, sessions=len(hello.held))
         return connection
 
-    def _take_up(self, connection: Connection) -> None:
+    def _take_up(self, connection: RunnerConnection) -> None:
         """Sends the runner how far each of its conversations is stored, and ends those that it has lost."""
         runner = connection.key.runner
         held = {(each.session_id, each.epoch): each for each in connection.hello.held}
@@ -224,13 +224,13 @@ class Runners:
                 connection.send(command)
             self._spawn(conversation.catch_up)
 
-    async def _forget_ended(self, connection: Connection) -> None:
+    async def _forget_ended(self, connection: RunnerConnection) -> None:
         runner = connection.key.runner
         ended = [each for each in connection.hello.scratch if self._over and await self._over(runner, each)]
         if ended:
             connection.send(wire.Forget(sessions=ended))
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: RunnerConnection) -> None:
         """The connection has ended: its conversations are given up after the lease, unless the runner returns."""
         connection.end()
         connection.seen_at = self._clock.micros()
@@ -238,7 +238,7 @@ class Runners:
         if self._connections.get(runner) is connection and self._held_by(runner):
             self._start_lease(runner)
 
-    def _silent(self, connection: Connection) -> None:
+    def _silent(self, connection: RunnerConnection) -> None:
         logger.warning("a runner is silent, so its connection is ended", runner=connection.key.runner.name)
         self.lost(connection)
 

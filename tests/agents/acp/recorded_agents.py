@@ -6,9 +6,9 @@ import msgspec
 from tests.agents.sequenced_session import SequencedSession
 
 from everyagent.agents.acp import answers, profiles
-from everyagent.agents.acp.asides import SettledAcpRequest, UnservedAcpRequest
 from everyagent.agents.acp.asks import AcpAsk, AcpChoiceAsk, AcpFormAsk, AcpPermissionAsk, AcpQuestionsAsk
 from everyagent.agents.acp.decode import AcpDecoder
+from everyagent.agents.acp.effects import SettledAcpRequest, UnservedAcpRequest
 from everyagent.agents.acp.profile import Profile
 from everyagent.agents.registry import ACP_AGENTS
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
@@ -82,15 +82,15 @@ class AcpPlayer:
     def _received(self, line: Line) -> None:
         for draft in self._decoder.decode(line).drafts:
             self._session.draft(draft)
-        for aside in self._decoder.asides:
-            match aside:
+        for effect in self._decoder.effects:
+            match effect:
                 case UnservedAcpRequest():
-                    self.unserved.append(aside.method)
+                    self.unserved.append(effect.method)
                 case SettledAcpRequest():
                     pass
                 case _:
                     pass
-        self._decoder.asides.clear()
+        self._decoder.effects.clear()
 
     def _sent(self, message: SentMessage) -> None:
         decoder = self._decoder

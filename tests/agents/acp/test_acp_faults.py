@@ -42,7 +42,7 @@ CASES = [
     FaultCase(AcpDecoder, "decode", sends("hello")),
     FaultCase(Process, "start", sends("hello")),
     FaultCase(attachments, "blocks", sends("hello", attachments=[_NOTE])),
-    FaultCase(AcpConversation, "_see_to_asides", sends("hello")),
+    FaultCase(AcpConversation, "_carry_out_effects", sends("hello")),
     FaultCase(AnswerWriter, "_write", sends("odd")),
     FaultCase(AcpConversation, "_remember_creation", sends("hello")),
     FaultCase(AcpConversation, "_serve", sends("read /etc/hostname")),

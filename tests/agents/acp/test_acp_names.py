@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from recorded_agents import profile_of
 
-from everyagent.agents.acp.asides import SettledAcpRequest
 from everyagent.agents.acp.decode import AcpDecoder
+from everyagent.agents.acp.effects import SettledAcpRequest
 from everyagent.model.events import ItemCompleted, PermissionRequested
 from everyagent.model.parts import ToolCallPart
 from everyagent.model.policies import ServerPolicies, ToolPolicies
@@ -38,7 +38,7 @@ class Copilot:
         drafts = self._decode({"id": 7, "method": "session/request_permission", "params": params})
         if any(isinstance(draft, PermissionRequested) for draft in drafts):
             return "asked"
-        (settled,) = self.decoder.asides
+        (settled,) = self.decoder.effects
         assert isinstance(settled, SettledAcpRequest)
         return "yes" if b'"yes"' in msgspec.json.encode(settled.result) else "no"
 

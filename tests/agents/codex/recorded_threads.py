@@ -130,10 +130,10 @@ class Player:
     def unanswered(self) -> list[object]:
         """Requests that only a refusal or an answer of our own would end."""
         return [
-            aside
+            effect
             for session in self.sessions
-            for aside in session.decoder.effects
-            if isinstance(aside, ImmediateAnswer)
+            for effect in session.decoder.effects
+            if isinstance(effect, ImmediateAnswer)
         ]
 
 

@@ -6,8 +6,8 @@ import msgspec
 from anyio import to_thread
 
 from everyagent.agents.acp import files, wire
-from everyagent.agents.acp.asides import ClientRequest
 from everyagent.agents.acp.decode import AcpDecoder
+from everyagent.agents.acp.effects import ClientRequest
 from everyagent.agents.acp.terminals import Terminals
 from everyagent.agents.adapter import Launch
 from everyagent.agents.supervision import OnFault

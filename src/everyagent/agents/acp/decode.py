@@ -8,16 +8,16 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from everyagent.agents.acp import answers, asks, failures, policies, turns, wire
-from everyagent.agents.acp.asides import (
+from everyagent.agents.acp.asks import AcpAsk, AcpChoiceAsk, AcpFormAsk, AcpPermissionAsk, AcpQuestionsAsk
+from everyagent.agents.acp.calls import AcpCalls, meta_of
+from everyagent.agents.acp.effects import (
     CLIENT_METHODS,
+    AcpEffect,
     AcpReply,
-    Aside,
     ClientRequest,
     SettledAcpRequest,
     UnservedAcpRequest,
 )
-from everyagent.agents.acp.asks import AcpAsk, AcpChoiceAsk, AcpFormAsk, AcpPermissionAsk, AcpQuestionsAsk
-from everyagent.agents.acp.calls import AcpCalls, meta_of
 from everyagent.agents.acp.messages import AcpMessages
 from everyagent.agents.acp.notices import AcpNotices
 from everyagent.agents.acp.options import AcpOptions
@@ -58,7 +58,7 @@ Handler: TypeAlias = Callable[["AcpDecoder", Raw], Sequence[Draft]]
 
 
 class AcpDecoder:
-    """`asides` are what the driver has to answer or settle after each batch; it removes them.
+    """`effects` are what the driver has to answer or settle after each batch; it removes them.
 
     * `sent` are the methods of our requests that wait for an answer, by id; `prompt` is the id of the running one.
     * `replaying`: the agent repeats the history of a loaded session, which the log has already.
@@ -84,7 +84,7 @@ class AcpDecoder:
         self.policies = policies
         self.asks: dict[str, AcpAsk] = {}
         self.permitted: set[str] = set()
-        self.asides: list[Aside] = []
+        self.effects: list[AcpEffect] = []
         self.sent: dict[int, str] = {}
         self.prompt: int | None = None
         self.command = False
@@ -268,13 +268,13 @@ class AcpDecoder:
                 return self._ask(id, AcpFormAsk(id, fields), asks.form(_key(id), request, item))
             case "_qwencode/start_turn" if self.prompt is None:
                 self._own_turn = True
-                self.asides.append(UnservedAcpRequest(id, method))
+                self.effects.append(UnservedAcpRequest(id, method))
                 return (TurnStarted(turn_id="", input_item_ids=[]),)
             case _ if method in CLIENT_METHODS and self.profile.client_methods:
-                self.asides.append(ClientRequest(id, method, params))
+                self.effects.append(ClientRequest(id, method, params))
                 return ()
             case _:
-                self.asides.append(UnservedAcpRequest(id, method))
+                self.effects.append(UnservedAcpRequest(id, method))
                 if method.startswith(VENDORS):
                     return self._notices.vendor(method, params)
                 return () if method in CLIENT_METHODS else f"unknown request {method!r}"
@@ -296,7 +296,7 @@ class AcpDecoder:
             ask = AcpPermissionAsk(id, options)
             if decision == "allow":
                 self.permitted.add(tool.tool)
-            self.asides.append(
+            self.effects.append(
                 SettledAcpRequest(id, answers.permitted(ask, "once" if decision == "allow" else "reject"))
             )
             return drafts
@@ -312,7 +312,7 @@ class AcpDecoder:
         if key in self.asks:
             return f"a second request with the id {key} of one that is open"
         if self.cancelled or (self.prompt is None and not self._own_turn):
-            self.asides.append(SettledAcpRequest(id, answers.lapsed(ask)))
+            self.effects.append(SettledAcpRequest(id, answers.lapsed(ask)))
             return before
         self.asks[key] = ask
         return [*before, draft]
@@ -323,7 +323,7 @@ class AcpDecoder:
         ask = self.asks.pop(key, None)
         if ask is None:
             return ()
-        self.asides.append(SettledAcpRequest(id, answers.lapsed(ask)))
+        self.effects.append(SettledAcpRequest(id, answers.lapsed(ask)))
         return (asks.withdrawn(key, ask, self.profile.title),)
 
     # -- answers to us ----------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ class AcpDecoder:
             return "an answer to a request that was not made"
         if id == self.prompt:
             return self._ended(head)
-        self.asides.append(AcpReply(id, head.result, head.error))
+        self.effects.append(AcpReply(id, head.result, head.error))
         if method not in OPENING or head.error or bytes(head.result) == b"null":
             return ()
         opened = _opened.decode(head.result)
@@ -366,7 +366,7 @@ class AcpDecoder:
     def _close(self) -> Sequence[Draft]:
         """Complete what is open at the end of a turn."""
         self.prompt = None
-        self.asides += [SettledAcpRequest(ask.id, answers.lapsed(ask)) for ask in self.asks.values()]
+        self.effects += [SettledAcpRequest(ask.id, answers.lapsed(ask)) for ask in self.asks.values()]
         self.asks.clear()
         return [*self._messages.end(), *self._calls.end_turn()]
 

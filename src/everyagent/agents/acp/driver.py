@@ -15,10 +15,10 @@ from everyagent.agents import attached_files
 from everyagent.agents.acp import answers, attachments, encode, failures, policies, wire
 from everyagent.agents.acp import launch as launching
 from everyagent.agents.acp.answer_writer import AnswerWriter
-from everyagent.agents.acp.asides import AcpReply, ClientRequest, SettledAcpRequest, UnservedAcpRequest
 from everyagent.agents.acp.asks import AcpPermissionAsk
 from everyagent.agents.acp.client_methods import ClientMethods
 from everyagent.agents.acp.decode import AcpDecoder
+from everyagent.agents.acp.effects import AcpReply, ClientRequest, SettledAcpRequest, UnservedAcpRequest
 from everyagent.agents.acp.offers import Offers, SetRequest
 from everyagent.agents.acp.profile import Profile
 from everyagent.agents.acp.terminals import Terminals
@@ -97,7 +97,7 @@ class AcpConversation:
         self._replies: dict[int, asyncio.Future[AcpReply]] = {}
         self._requests = 0
         self._end = ProcessEnd()
-        protocol = LineProtocol(profile.title, self._decoder.decode, self._ended, self._see_to_asides)
+        protocol = LineProtocol(profile.title, self._decoder.decode, self._ended, self._carry_out_effects)
         self._lines = LineConversation(process, listener, protocol)
         self._client = ClientMethods(launch, self._decoder, terminals, self._lines.fail)
         self._answers = AnswerWriter(self._lines.send, self._unread, tasks, self._lines.fail)
@@ -327,20 +327,20 @@ class AcpConversation:
         except AgentFailed as failure:
             raise AcpEnded(failure.detail) from failure
 
-    async def _see_to_asides(self) -> None:
-        asides, self._decoder.asides = self._decoder.asides, []
-        for aside in asides:
-            match aside:
+    async def _carry_out_effects(self) -> None:
+        effects, self._decoder.effects = self._decoder.effects, []
+        for effect in effects:
+            match effect:
                 case UnservedAcpRequest():
-                    self._answers.add(encode.refusal(aside.id, aside.method))
+                    self._answers.add(encode.refusal(effect.id, effect.method))
                 case SettledAcpRequest():
-                    self._answers.add(encode.result(aside.id, aside.result))
+                    self._answers.add(encode.result(effect.id, effect.result))
                 case ClientRequest():
-                    self._tasks.start_soon(self._serve, aside, on_fault=self._lines.fail)
+                    self._tasks.start_soon(self._serve, effect, on_fault=self._lines.fail)
                 case AcpReply():
-                    waiting = self._replies.get(aside.id)
+                    waiting = self._replies.get(effect.id)
                     if waiting and not waiting.done():
-                        waiting.set_result(aside)
+                        waiting.set_result(effect)
 
     async def _serve(self, request: ClientRequest) -> None:
         try:

@@ -20,7 +20,7 @@ from everyagent.model.runners import (
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
-    from everyagent.remote.connection import Connection
+    from everyagent.remote.connection import RunnerConnection
     from everyagent.remote.runners import Runners
 
 routes = Routes("runners")
@@ -97,7 +97,7 @@ async def take_ping(call: Call[Nothing, Upload]) -> None:
 class CommandStream(Response):
     """The commands for a runner, one JSON document a line, until one side disconnects."""
 
-    def __init__(self, runners: "Runners", connection: "Connection") -> None:
+    def __init__(self, runners: "Runners", connection: "RunnerConnection") -> None:
         super().__init__()
         self._runners = runners
         self._connection = connection

@@ -50,4 +50,4 @@ class ClientRequest(Struct, frozen=True):
     params: Raw
 
 
-Aside: TypeAlias = AcpReply | UnservedAcpRequest | SettledAcpRequest | ClientRequest
+AcpEffect: TypeAlias = AcpReply | UnservedAcpRequest | SettledAcpRequest | ClientRequest
