@@ -14,6 +14,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
+from everyagent.cli import runner as runner_command
 from everyagent.config import Settings
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
@@ -128,7 +129,31 @@ def test_a_unit_has_its_sections_and_starts_programs_by_their_path(path: Path):
         if line.startswith("ExecStart="):
             program, *words = shlex.split(line.removeprefix("ExecStart="))
             assert program.startswith("/")
-            assert not program.endswith("everyagent") or words[0] in ("serve", "backup")
+            assert not program.endswith("everyagent") or words[0] in ("serve", "backup", "runner")
+
+
+def test_the_runner_starts_with_options_that_it_has():
+    dockerfile = (DEPLOY / "runner" / "Dockerfile").read_text()
+    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", dockerfile, re.M)
+    *_, program, command = (words := json.loads(entry))[: words.index("--directory")]
+    assert (program, command) == ("everyagent", "runner")
+    (manifest,) = documents((DEPLOY / "runner" / "kubernetes.yaml").read_text())
+    pod = manifest["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    (container,) = pod["containers"]
+    assert container["image"] in dockerfile
+    mounted = {each["name"] for each in container["volumeMounts"]}
+    claimed = {each["metadata"]["name"] for each in manifest["spec"]["volumeClaimTemplates"]}
+    assert mounted == claimed | {each["name"] for each in pod["volumes"]}
+    unit = (DEPLOY / "systemd" / "everyagent-runner.service").read_text()
+    (start,) = re.findall(r"^ExecStart=(.*)$", unit, re.M)
+    for given in (
+        [*words[words.index("--directory") :], *container["args"]],
+        shlex.split(start)[2:],
+    ):
+        _, options, _ = runner_command.app.parse_args(given, exit_on_error=False, print_error=False)
+        assert options.arguments["connect"].startswith("https://")
+        assert options.arguments["key_file"].name == "key"
 
 
 def test_the_image_runs_as_a_user_without_rights_and_has_the_extras():

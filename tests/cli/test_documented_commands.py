@@ -233,7 +233,12 @@ def test_the_examples_of_webhooks_work(shell: Shell):
 
 
 def test_the_examples_of_runners_work(shell: Shell):
-    make, start, use = shell_blocks("runners.md")
+    make, start, use, *deployed = shell_blocks("runners.md")
+    assert [re.findall(r"deploy/[\w./-]+", each)[-1] for each in deployed] == [
+        "deploy/runner",
+        "deploy/systemd/everyagent-runner.service",
+        "deploy/runner/kubernetes.yaml",
+    ]  # Docker, systemd and Kubernetes: tests/test_deploy.py reads these files
     key = the_one(r"rkey_\S+", shell.paste(make, {}))
     work = shell.folder / "work"
     (work / "project").mkdir(parents=True)
