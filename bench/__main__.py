@@ -25,6 +25,7 @@ from bench import (
     memory,
     opencode,
     peers,
+    runner,
     start,
 )
 from bench.figure import Figure, Unmeasured
@@ -52,6 +53,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "amp": amp.measure,
     "inspector": inspector.measure,
     "isolation": isolation.measure,
+    "runner": runner.measure,
 }
 #: Measured only if it is named: it fetches another program.
 ON_REQUEST: dict[str, Callable[[Plan], list[Figure]]] = {"peers": peers.measure}
