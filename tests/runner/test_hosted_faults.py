@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import anyio
 import apsw
 import pytest
 
@@ -14,7 +15,8 @@ from everyagent.runner import hosted
 from everyagent.runner.host import Host
 from everyagent.runner.hosted import HostedConversation
 from everyagent.runner.scoped_keys import ScopedKeys
-from everyagent.runner.spool import Spool
+from everyagent.runner.scratch import RunnerScratch
+from everyagent.runner.spool import Spool, SpoolFailed
 from tests.agents.callbacks import callbacks_of
 from tests.agents.faults import InjectedFault, inject
 from tests.runner.scripted_host import (
@@ -24,6 +26,7 @@ from tests.runner.scripted_host import (
     ScriptedHost,
     scripted_host,
 )
+from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +65,7 @@ def hosted_one(conversation: HostedConversation, *_: object) -> bool:
 
 FULL = apsw.FullError("database or disk is full")
 CASES = [
-    Case(Host, "_scratch", OSError(28, "No space left on device"), of_one),
+    Case(RunnerScratch, "make", OSError(28, "No space left on device"), of_one),
     Case(Host, "_launched", InjectedFault(), of_one),
     Case(Spool, "begin", FULL, of_one),
     Case(Spool, "received", FULL, of_one),
@@ -84,7 +87,7 @@ CASES = [
     Case(HostedConversation, "_next", InjectedFault(), hosted_one),
 ]
 #: They contain the faults of what they call: `fail` and `died` report an end, and the others are tasks.
-GUARDS = {"fail", "died", "_failed", "_end_fenced", "_carry_out", "_carry_out_all", "_keep_sending"}
+GUARDS = {"fail", "died", "_failed", "_end_fenced", "_carry_out", "_carry_out_all", "_interrupt", "_keep_sending"}
 #: They have tests of their own.
 OTHERS = {"HostedConversation.lost", "HostedConversation.close"}
 
@@ -162,6 +165,30 @@ async def test_a_disk_that_stays_full_does_not_hide_an_agents_end(
             broken.open()
             assert "database or disk is full" in str((await broken.death()).message)
             await broken.over()
+        await undisturbed(neighbour)
+
+
+async def test_a_folder_that_cannot_be_removed_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted_host(tmp_path) as host:
+        neighbour, over = await waiting_neighbour(host), host.session("one")
+        await over.whole_turn()
+        over.command(wire.Close(force=False))
+        await over.death()
+        await over.over()
+        fault = inject(monkeypatch, Spool, "drop_scratch", of_one, SpoolFailed("It is full."))
+        host.host.take(wire.Forget(sessions=["one"]))
+        with anyio.fail_after(LIMIT_SECONDS):
+            while not fault.raised:
+                await anyio.sleep(0.01)
+        await undisturbed(neighbour)
+        assert "one" in (await host.host.hello()).scratch
+
+
+async def test_an_agent_that_cannot_be_examined_is_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with scripted_host(tmp_path) as host:
+        neighbour = await waiting_neighbour(host)
+        inject(monkeypatch, ScriptedAdapter, "state")
+        assert (await host.host.hello()).agents == []
         await undisturbed(neighbour)
 
 

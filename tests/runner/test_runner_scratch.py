@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import anyio
+
 from everyagent.runner.scratch import RunnerScratch
 from everyagent.runner.spool import Spool
 from tests.runner.runner_process import Stage, staged
@@ -37,6 +39,7 @@ def test_folders_of_no_session_are_removed_at_the_start(tmp_path: Path):
         (tmp_path / "scratch" / left).mkdir(parents=True)
     scratch.sweep()
     assert [*(tmp_path / "scratch").iterdir()] == [kept]
-    scratch.remove(["kept", "unknown"])
+    for session_id in ("kept", "unknown"):
+        anyio.run(scratch.remove, session_id)
     assert [*(tmp_path / "scratch").iterdir()] == scratch.sessions() == []
     spool.close()

@@ -207,7 +207,7 @@ class RemoteConversation:
 
     async def _catch_up(self) -> None:
         held = self._held
-        if held is None or self.sequence < held.last or self._closing:
+        if held is None or self.sequence < held.last or self._closing or self._dead.is_set():
             return
         self._held = None
         try:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from everyagent.errors import NotFound, RecordExists, RecordNotFound
+from everyagent.errors import NotFound, RecordExists, RecordNotFound, Unavailable
 from everyagent.log.pending_audit import take_pending
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
 from everyagent.model.ids import new_id
@@ -115,6 +115,10 @@ class RunnerKeys:
             record = await self._records.find(KIND, key_id)
         except RecordNotFound:
             return None
+        except Unavailable:
+            if known is None:
+                raise
+            return known  # a runner that works is not cut off because the database is away
         if record.archived_at is not None or record.secret is None:
             self._drop(key_id)
             return None

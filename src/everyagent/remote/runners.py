@@ -112,6 +112,9 @@ class Runners:
     def attach(self, runner: RunnerId, session_id: str, mark: Mark, listener: RunnerListener) -> RemoteConversation:
         """Go on with a conversation of an earlier daemon. If its runner does not connect within the lease, it ends."""
         conversation = self._add(runner, session_id, mark, listener, resumed=True)
+        connection = self._connections.get(runner)
+        if connection is not None and connection.open:
+            connection.end()  # it connects again, and says what it has of this conversation
         self._start_lease(runner)
         return conversation
 
@@ -263,6 +266,9 @@ class Runners:
 
     def _give_up(self, runner: RunnerId) -> None:
         del self._timers[runner]
+        connection = self._connections.get(runner)
+        if connection is not None and connection.open:
+            return
         why = f"The runner {runner.name!r} was not connected for {self._lease:.0f} seconds, so its agent was given up."
         for conversation in [each for each in self._conversations.values() if each.runner == runner]:
             self._spawn(conversation.die, Death(expected=False, message=why, code="network"))

@@ -11,6 +11,7 @@ from msgspec import Struct
 from everyagent import __version__
 from everyagent.agents.adapter import Adapter, Launch
 from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
@@ -19,6 +20,8 @@ from everyagent.runner.spool import Spool, SpooledConversation
 from everyagent.runner.uplink import Uplink
 from everyagent.runtime.limits import ProcessLimits
 from everyagent.sessions.launch.isolation import IsolationPolicy
+
+logger = get_logger(__name__)
 
 #: A runner that stops waits so long for the daemon to take what is in the spool.
 _LAST_SECONDS = 5.0
@@ -70,7 +73,7 @@ class Host:
                 conversation.lost("The runner was restarted, and the agent ended with it.")
 
     async def hello(self) -> wire.Hello:
-        installed = [name for name, adapter in self._adapters.items() if (await adapter.state()).installed]
+        installed = [name for name, adapter in self._adapters.items() if await _installed(adapter)]
         held: list[wire.Held] = []
         for conversation in [*self._conversations.values()]:
             with _contained(conversation):
@@ -137,7 +140,15 @@ class Host:
         """Remove the private folders of sessions that have ended, when their agents have ended too."""
         running = {session_id for session_id, _ in self._conversations}
         self._forgotten = (self._forgotten | {*sessions}) & running
-        self._scratch.remove(each for each in sessions if each not in running)
+        for session_id in sessions:
+            if session_id not in running:
+                self._spawn(self._remove_folder, session_id)
+
+    async def _remove_folder(self, session_id: str) -> None:
+        try:
+            await self._scratch.remove(session_id)
+        except Exception:
+            logger.exception("a folder was not removed; it is tried again after the next connect", session=session_id)
 
     async def _launched(self, session_id: str, epoch: int, launch: wire.RemoteLaunch) -> tuple[Adapter, Launch]:
         """The adapter and the launch on this machine. Raises `AgentFailed`."""
@@ -177,6 +188,14 @@ class Host:
                 "with another `directory`, or start the runner with another --directory."
             )
         return directory
+
+
+async def _installed(adapter: Adapter) -> bool:
+    try:
+        return (await adapter.state()).installed
+    except Exception:
+        logger.exception("an agent could not be examined, so it is not offered", agent=adapter.name)
+        return False
 
 
 @contextmanager

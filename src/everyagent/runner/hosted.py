@@ -39,14 +39,14 @@ class Room:
 
     def __init__(self, spool: Spool, most: int) -> None:
         self._spool = spool
-        self._most = most
+        self._batch_bytes = most
         self._freed = asyncio.Event()
 
     def freed(self) -> None:
         self._freed.set()
 
     async def wait(self) -> None:
-        while self._spool.bytes > self._most:
+        while self._spool.bytes > self._batch_bytes:
             self._freed.clear()
             await self._freed.wait()
 
@@ -90,7 +90,7 @@ class HostedConversation:
         self._fenced = False
         self._refused_at: int | None = None
         self._unspooled: bytes | None = None
-        self._most = wire.CALLBACK_BYTES
+        self._batch_bytes = wire.CALLBACK_BYTES
         self._news = asyncio.Event()
         self._serial: asyncio.Queue[wire.Command | None] = asyncio.Queue()
         spawn(self._keep_sending)
@@ -313,13 +313,13 @@ class HostedConversation:
                 self._news.clear()
                 await self._news.wait()
                 continue
-            callback = self._next(self._acknowledged)
+            before = self._acknowledged
+            callback = self._next(before)
             try:
                 answer = await self._uplink.callback(callback)
-                delay = _FIRST_DELAY
             except Refused as error:
                 if error.status == _TOO_LARGE and len(callback.entries) > 1:
-                    self._most = sum(len(bytes(entry)) for entry in callback.entries) // 2
+                    self._batch_bytes = sum(len(bytes(entry)) for entry in callback.entries) // 2
                     continue
                 if error.status == _TOO_LARGE or (error.own and error.status == BadRequest.status):
                     await self._refused(self._acknowledged, str(error))
@@ -333,6 +333,11 @@ class HostedConversation:
                 delay = min(2 * delay, _LONGEST_DELAY)
                 continue
             self.stored(None if answer.fenced else answer.sequence)
+            if answer.fenced or answer.sequence > before:
+                delay = _FIRST_DELAY
+            else:  # for example, the daemon went back to a backup
+                await anyio.sleep(delay)
+                delay = min(2 * delay, _LONGEST_DELAY)
 
     async def _refused(self, stored: int, why: str) -> None:
         """The daemon will never take what the agent sent, so the agent is ended, and the session gets the reason."""
@@ -359,7 +364,7 @@ class HostedConversation:
         if self._unspooled is not None and after + 1 == self._last:
             entries = [self._unspooled]
         else:
-            entries = self._spool.pending(self.session_id, self.epoch, after, self._most)
+            entries = self._spool.pending(self.session_id, self.epoch, after, self._batch_bytes)
         return wire.Callback(
             session_id=self.session_id,
             epoch=self.epoch,

@@ -1,8 +1,9 @@
 """The private folders of sessions on a runner, in which agents have configuration with secrets, and attachments."""
 
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
+
+from anyio import to_thread
 
 from everyagent.private_files import private_folder
 from everyagent.runner.spool import Spool
@@ -34,10 +35,9 @@ class RunnerScratch:
             if place.name not in known:
                 remove_folder(place)
 
-    def remove(self, sessions: Iterable[str]) -> None:
-        for session_id in sessions:
-            remove_folder(self._folder / _name(session_id))
-            self._spool.drop_scratch(session_id)
+    async def remove(self, session_id: str) -> None:
+        await to_thread.run_sync(remove_folder, self._folder / _name(session_id))
+        self._spool.drop_scratch(session_id)
 
 
 def _name(session_id: str) -> str:
