@@ -39,14 +39,14 @@ class Room:
 
     def __init__(self, spool: Spool, most: int) -> None:
         self._spool = spool
-        self._batch_bytes = most
+        self._most_bytes = most
         self._freed = asyncio.Event()
 
     def freed(self) -> None:
         self._freed.set()
 
     async def wait(self) -> None:
-        while self._spool.bytes > self._batch_bytes:
+        while self._spool.bytes > self._most_bytes:
             self._freed.clear()
             await self._freed.wait()
 
