@@ -10,7 +10,7 @@ import pytest
 
 from everyagent.agents.acp import profiles
 from everyagent.agents.lazy_adapter import LazyAdapter
-from everyagent.agents.registry import ACP_AGENTS, known_adapters
+from everyagent.agents.registry import ACP_AGENTS, KNOWN_AGENTS, known_adapters
 
 #: Prints the loaded modules of the agents' folders after all states are read.
 LISTING = """
@@ -93,6 +93,7 @@ async def test_the_state_of_an_agent_is_the_same_before_and_after_loading(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))
     async with anyio.create_task_group() as tasks:
+        assert {each.name for each in known_adapters(tasks, tmp_path / "agents")} == KNOWN_AGENTS
         for adapter in known_adapters(tasks, tmp_path / "agents"):
             assert isinstance(adapter, LazyAdapter)
             before = await adapter.state()

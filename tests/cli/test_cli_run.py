@@ -71,8 +71,21 @@ def test_a_session_gets_its_environment_servers_title_and_files(
         if isinstance(event.data, ItemCompleted) and event.data.item.role == "user"
     ]
     assert [type(part).__name__ for part in user.content] == ["TextPart", "ImagePart", "FileRefPart"]
-    again = cli("run", "mock", "[hello]", "--session", "with-flags", "--env", "MORE=1")
-    assert (again.code, "are for a new one" in again.err) == (2, True)
+
+
+def test_options_that_a_session_cannot_get_any_more_are_refused(cli: Cli, client: Client, tmp_path: Path):
+    assert cli("run", "mock", "[hello]", "--session", "made", "--directory", str(tmp_path)).code == 0
+    for words in (["--deny", "bash"], ["--offline"], ["--mode", "plan"], ["--env", "A=1"], ["--directory", "/"]):
+        again = cli("run", "mock", "[hello]", "--session", "made", *words)
+        assert (again.code, f"on which {words[0]} would have no effect" in again.err) == (2, True)
+    assert len([e for e in client.events("made", follow=False) if e.type == "turn.ended"]) == 1
+
+
+def test_a_session_id_with_a_slash_is_refused(cli: Cli):
+    for words in (["run", "mock", "[hello]", "--session", "a/b"], ["sessions", "show", "a/events"]):
+        outcome = cli(*words)
+        assert outcome.code != 0
+        assert "is not an id" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ SENT: list[tuple[ApiCall[object], str]] = [
     (calls.install("mock"), 'POST /v1/agents/mock/install {"reinstall":false}'),
     (calls.sessions(), "GET /v1/sessions"),
     (calls.sessions(status="idle", limit=5, page="p"), "GET /v1/sessions?status=idle&limit=5&page=p"),
-    (calls.session("a b/c"), "GET /v1/sessions/a%20b%2Fc"),
+    (calls.session("a b?c"), "GET /v1/sessions/a%20b%3Fc"),
     (calls.create(), "POST /v1/sessions {}"),
     (calls.create("x", agent="mock", agent_mode="plan"), 'POST /v1/sessions/x {"agent":"mock","agentMode":"plan"}'),
     (calls.update("x", title=None), 'PATCH /v1/sessions/x {"title":null}'),

@@ -10,13 +10,14 @@ import httpx2
 import msgspec
 import pytest
 
-from everyagent.agents.adapter import Adapter, Launch, Prompt
+from everyagent.agents.adapter import Adapter, Launch
 from everyagent.errors import AgentFailed
 from everyagent.model.runners import Acknowledged
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
 from everyagent.runner.spool import Spool, SpooledConversation
 from everyagent.runner.uplink import Refused, Uplink
+from tests.runner.scripted_host import scripted_host
 from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -141,18 +142,13 @@ async def test_a_callback_that_is_too_large_is_sent_in_parts(tmp_path: Path) -> 
 
 async def test_an_interrupt_does_not_overtake_the_message_before_it(tmp_path: Path) -> None:
     """Commands come in a burst after an outage."""
-    launch = wire.RemoteLaunch(agent="mock", directory="", permission_mode="ask", agent_mode="build")
-    actions = [wire.Open(launch), wire.GivePrompt(Prompt(item_id="m", text="hi")), wire.Interrupt()]
-    uplink = ScriptedUplink([])
-    async with hosted(tmp_path, uplink) as (conversation, over):
-        for number, action in enumerate(actions, 1):
-            conversation.take(wire.Command(session_id="one", epoch=7, number=number, action=action))
-        with anyio.fail_after(LIMIT_SECONDS):
-            while len(uplink.taken) < len(actions):
-                await anyio.sleep(0.005)
-        conversation.lost("The runner was restarted.")
-        await over()
-    assert [msgspec.to_builtins(each)[:2] for each in uplink.taken[:3]] == [["result", n] for n in (1, 2, 3)]
+    async with scripted_host(tmp_path) as host:
+        one = host.session("one")
+        one.open()
+        one.prompt()
+        one.command(wire.Interrupt())
+        results = await one.results(3)
+    assert [(each.command, each.error) for each in results] == [(1, None), (2, None), (3, None)]
 
 
 async def test_nobody_reads_from_agents_while_the_spool_is_full(tmp_path: Path) -> None:

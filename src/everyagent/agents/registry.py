@@ -27,6 +27,7 @@ ACP_AGENTS = {
     "auggie": "Auggie",
     "droid": "Droid",
 }
+KNOWN_AGENTS = frozenset({"mock", "claude", "codex", "opencode", "amp", *ACP_AGENTS})
 
 
 def own_adapters(

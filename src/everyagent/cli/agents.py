@@ -115,6 +115,10 @@ def add(
     """
     if not command:
         raise CliFailure("No command given. Example: everyagent agents add mine -- my-agent --acp", ExitCode.USAGE)
+    from everyagent.agents.registry import KNOWN_AGENTS
+
+    if name in KNOWN_AGENTS:
+        raise CliFailure(f"{name} is the name of a known agent. Choose another.", ExitCode.USAGE)
     agent = OwnAgent(command=list(command), title=title)
     try:
         path = add_own_agent(name, agent)
@@ -134,7 +138,10 @@ def check(name: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     name
         The agent to check.
     """
-    from everyagent.cli.agent_check import check as run_check
+    try:
+        from everyagent.cli.agent_check import check as run_check
+    except ImportError as missing:  # the order rules are in an extra
+        raise CliFailure(f"{missing} In a checkout: .venv/bin/pip install pytest hypothesis") from missing
 
     report = anyio.run(run_check, options, name, backend_options={"use_uvloop": True})
     if options.json:

@@ -47,6 +47,8 @@ def backup(
     settings = _sqlite(data_dir)
     if file.exists() and not force:
         raise CliFailure(f"{file} exists already, and was not changed. Pass --force to replace it.")
+    if not file.resolve().parent.is_dir():
+        raise CliFailure(f"There is no folder {file.resolve().parent}. Create it, or write to another one.")
     if not (settings.data_dir / backups.DATABASE).exists():
         raise CliFailure(f"There is no log in {settings.data_dir}. Choose another folder with --data-dir.")
     own_key = given_by(settings) in (None, "vault-key-file")

@@ -109,7 +109,8 @@ def run(
     title
         A title for the session. [default: the beginning of the prompt]
     session
-        Continue this session, or create it with this id. It stays open afterwards.
+        Continue this session, or create it with this id. It stays open afterwards. Options that only a new session can
+        have are refused for one that exists.
     keep
         Keep the session open afterwards. Without this it is ended; its event log is kept either way.
     chat
@@ -124,6 +125,26 @@ def run(
         raise CliFailure("The prompt is empty.", ExitCode.USAGE)
     timeout = None if ask_timeout is None else ask_timeout_of(ask_timeout, ask_default)
     variables, servers, files = environment(env), mcp_servers(mcp), attachments(attach)
+    for_new = {
+        "--model": model,
+        "--variant": variant,
+        "--mode": mode,
+        "--permission-mode": permission_mode,
+        "--allow": allow,
+        "--ask": ask,
+        "--deny": deny,
+        "--allow-host": allow_host,
+        "--offline": offline,
+        "--isolation": isolation,
+        "--worktree": worktree,
+        "--checkpoints": checkpoints,
+        "--env": variables,
+        "--mcp": servers,
+        "--ask-timeout": timeout,
+        "--budget": budget,
+        "--runner": runner,
+        "--title": title,
+    }
 
     async def run_task() -> int:
         async with connect(options) as connection:
@@ -157,11 +178,13 @@ def run(
             else:
                 if known.agent != agent:
                     raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
-                given = (title, timeout, budget)
-                if variables or servers or worktree or checkpoints or any(each is not None for each in given):
+                given = [option for option, value in for_new.items() if value]
+                if directory is not None and _place(directory, runner) != known.directory:
+                    given.append("--directory")
+                if given:
                     raise CliFailure(
-                        f"There is a session {session} already: --env, --mcp, --title, --worktree, --checkpoints, "
-                        "--ask-timeout and --budget are for a new one.",
+                        f"There is a session {session} already, on which {', '.join(given)} would have no effect. "
+                        f"`everyagent sessions set {session}` changes what can be changed.",
                         ExitCode.USAGE,
                     )
                 return session, False

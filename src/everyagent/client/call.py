@@ -7,6 +7,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from everyagent.client.errors import ClientError
 from everyagent.model.ids import new_id
 
 T = TypeVar("T")
@@ -49,7 +50,10 @@ class ApiCall(Struct, Generic[T_co], frozen=True, kw_only=True):
 
 
 def path(*parts: str) -> str:
-    """`/v1/` and the URL-quoted parts."""
+    """`/v1/` and the URL-quoted parts. Raises `ClientError`: a server reads a quoted slash as the end of a part."""
+    for part in parts:
+        if "/" in part or part in ("", ".", ".."):
+            raise ClientError(f"{part!r} is not an id: ids are letters, digits and . _ ~ : -")
     return "/v1/" + "/".join(quote(part, safe=":~") for part in parts)
 
 

@@ -69,7 +69,8 @@ class Checkpoints:
 
     async def _keep(self, actor: "Actor", sequence: int, moment: Moment, ended: int | None = None) -> None:
         record = actor.record
-        if not config_of(record).checkpoints or record.number in self._failed or record.status == "ended":
+        config = config_of(record)
+        if not config.checkpoints or config.runner or record.number in self._failed or record.status == "ended":
             return
         if self._elsewhere(record):
             return

@@ -137,12 +137,10 @@ class Creation:
         masker = self._launcher.masker(secrets, config)
         config, secrets = _masked(config, secrets, masker)
         session_id = _checked_id(session_id)
+        if runner is not None:
+            _require_none_of_this_machine(request)
         made = None
         if request.worktree:
-            if runner is not None:
-                raise BadRequest(
-                    "A session on a runner cannot have a worktree. Leave one of both out.", field="worktree"
-                )
             made, directory = await self._worktrees.make(session_id, config.directory)
             config = replace(config, directory=directory, worktree=made)
         record = self._record(session_id, agent, choice, config, secrets)
@@ -273,6 +271,13 @@ class Creation:
 
 def with_info(receipt: InfoReceipt | None) -> RecordReceipt | None:
     return None if receipt is None else lambda record: receipt(info_of(record))
+
+
+def _require_none_of_this_machine(request: CreateSession) -> None:
+    """On a runner, the session's directory is on another machine: here, its path may name any folder."""
+    for field, given in (("worktree", request.worktree), ("checkpoints", request.checkpoints)):
+        if given:
+            raise BadRequest(f"A session on a runner cannot have `{field}`. Leave one of both out.", field=field)
 
 
 def _checked_id(session_id: str | None) -> str:
