@@ -101,6 +101,7 @@ class Terminals:
         self._terminals: dict[str, Terminal] = {}
         self._released: dict[str, Terminal] = {}
         self._count = 0
+        self._closed = False
 
     async def create(self, request: wire.CreateTerminal, on_fault: OnFault) -> str:
         """The id of a new terminal. Standard error is part of the output. Raises `AgentFailed`."""
@@ -119,6 +120,9 @@ class Terminals:
             wall=self._wall,
             limits=self._limits,
         )
+        if self._closed:  # while the process was started
+            await process.stop(0)
+            raise AgentFailed("The agent has ended, and so do its terminals.")
         process.close_stdin()
         limit = OUTPUT_BYTES if request.output_byte_limit is None else request.output_byte_limit
         terminal = Terminal(process, max(0, min(limit, OUTPUT_BYTES)))
@@ -148,8 +152,9 @@ class Terminals:
         return (terminal.output, terminal.exit.code if terminal.exit else None) if terminal else None
 
     async def close(self) -> None:
-        """End all commands, also if one of them cannot be ended."""
-        for terminal in self._terminals.values():
+        """End all commands, also if one of them cannot be ended, and those that are just being started."""
+        self._closed = True
+        for terminal in list(self._terminals.values()):
             try:
                 await terminal.kill()
             except AgentFailed as failure:
