@@ -155,16 +155,24 @@ def test_a_managed_session_is_sent_to_streamed_and_deleted_on_another_node(nodes
 def test_mcp_tools_reach_a_session_of_another_node(nodes: list[NodeProcess], first: Client, tmp_path: Path):
     first.create("tools", agent="mock", directory=str(tmp_path))
     first.run_turn("tools", "[text words=1]")
-    asked = tool(nodes[1], "send_message", message="[ask]")
+    asked = tool(nodes[1], "send_message", session_id="tools", message="[ask]")
     assert [ask["kind"] for ask in asked["asks"]] == ["permission"]
-    answered = tool(nodes[1], "answer_ask", ask_id=asked["asks"][0]["ask_id"], reply="once")
+    answered = tool(nodes[1], "answer_ask", session_id="tools", ask_id=asked["asks"][0]["ask_id"], reply="once")
     assert (answered["asks"], answered["stop_reason"]) == ([], "end_turn")
-    running = tool(nodes[1], "send_message", message="[hang]", wait_seconds=0)
+    running = tool(nodes[1], "send_message", session_id="tools", message="[hang]", wait_seconds=0)
     wait_until(lambda: first.session("tools").status == "running")
-    assert (running["session_id"], tool(nodes[1], "cancel_turn")) == ("tools", {"cancelled": True})
-    assert tool(nodes[1], "wait_for_session")["stop_reason"] == "interrupted"
-    assert tool(nodes[1], "end_session") == {"ended": True}
+    assert (running["session_id"], tool(nodes[1], "cancel_turn", session_id="tools")) == ("tools", {"cancelled": True})
+    assert tool(nodes[1], "wait_for_session", session_id="tools")["stop_reason"] == "interrupted"
+    assert tool(nodes[1], "end_session", session_id="tools") == {"ended": True}
     assert first.session("tools").status == "ended"
+
+
+def test_a_session_sends_no_message_to_its_parent_on_another_node(nodes: list[NodeProcess], first: Client):
+    first.create("parent", agent="mock")
+    child = tool(nodes[1], "start_session", caller="parent", agent="mock", message="[text words=1]")["session_id"]
+    refused = outcome(nodes[1], "send_message", caller=child, session_id="parent", message="Back to you")
+    assert (refused["isError"], "started by" in refused["content"][0]["text"]) == (True, True)
+    assert turns(first, "parent") == 0
 
 
 def test_a_forged_forwarded_request_is_refused(nodes: list[NodeProcess]):
@@ -192,14 +200,18 @@ def test_a_node_with_another_vault_key_is_refused(nodes: list[NodeProcess], stor
     assert (done.returncode, "vault.key" in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
 
 
-def tool(node: NodeProcess, name: str, **arguments: object) -> dict[str, Any]:
-    """The result of an MCP tool for the session `tools`."""
-    call = {"name": name, "arguments": {"session_id": "tools", **arguments}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    answer = httpx2.post(f"{node.url}/mcp", json=body, headers=node.headers, verify=NO_TLS, timeout=LIMIT_SECONDS)
-    result = answer.json()["result"]
+def tool(node: NodeProcess, name: str, *, caller: str = "", **arguments: object) -> dict[str, Any]:
+    """The result of an MCP tool. `caller` is the session whose agent calls it."""
+    result = outcome(node, name, caller=caller, **arguments)
     assert not result["isError"], result
     return json.loads(result["content"][0]["text"])
+
+
+def outcome(node: NodeProcess, name: str, *, caller: str, **arguments: object) -> dict[str, Any]:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    headers = {**node.headers, **({"x-everyagent-session": caller} if caller else {})}
+    answer = httpx2.post(f"{node.url}/mcp", json=body, headers=headers, verify=NO_TLS, timeout=LIMIT_SECONDS)
+    return answer.json()["result"]
 
 
 def git(folder: Path, *words: str) -> None:

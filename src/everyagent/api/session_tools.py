@@ -71,6 +71,8 @@ class SessionTools:
             text, _ = explained(error, inputs.INPUTS[name], arguments)
             return tool_result(f"The arguments do not fit: {text}", failed=True)
         try:
+            if isinstance(given, inputs.SendToSession):
+                await self._refuse_unsendable(given.session_id)
             if isinstance(given, inputs.COMMANDS) and (owner := await self._owner(given.session_id)):
                 return await self._passed_on(owner, name, arguments)
             result = await self._result(given)
@@ -166,9 +168,12 @@ class SessionTools:
             await self._sessions.send(info.session_id, SendMessage(message=given.message))
         return await self._settled(info.session_id, given.wait_seconds)
 
-    async def _send(self, session_id: str, message: str) -> None:
+    async def _refuse_unsendable(self, session_id: str) -> None:
+        """On the node that got the request: the one that owns the session does not know which session sent it."""
         self._need(("run",), turns=True)
         await self._refuse_ancestor(session_id)
+
+    async def _send(self, session_id: str, message: str) -> None:
         async with self._limits.lock:
             info = await self._sessions.get(session_id)
             self._limits.message(current().creates_in, session_id)
