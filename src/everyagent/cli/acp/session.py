@@ -108,12 +108,17 @@ class EditorSession:
         raise RpcFailure(FAILED, result.value)
 
     async def cancel(self) -> None:
-        """Stop the running turn, after the message that may just be on its way, and withdraw prompts that wait."""
+        """Stop the running turn, after the message that may just be on its way, and withdraw prompts that wait.
+
+        The turn is stopped also if a prompt cannot be withdrawn.
+        """
         async with self._sending:
-            for item, result in list(self._prompts.items()):
-                if not result.begun.is_set() and await self._withdraw(item):
-                    self._withdrawn(item)
-            await self._link.client.cancel(self.id)
+            try:
+                for item, result in list(self._prompts.items()):
+                    if not result.begun.is_set() and await self._withdraw(item):
+                        self._withdrawn(item)
+            finally:
+                await self._link.client.cancel(self.id)
 
     async def _withdraw(self, item: str) -> bool:
         """False if the message no longer waits: then its turn has begun, which can be cancelled."""
