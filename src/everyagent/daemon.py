@@ -140,6 +140,7 @@ async def sessions_of(
                 environment_secrets(os.environ),
                 isolation,
                 per_agent,
+                settings.public_url,
             )
             worktrees = Worktrees(settings.data_dir.resolve(), log, isolation)
             checkpoints = Checkpoints(

@@ -41,6 +41,7 @@ logger = get_logger(__name__)
 
 class Launcher:
     """`url` is the daemon's address for agents, at which it serves their sessions' custom tools.
+    `public_url` is its address for other machines, if it has one: agents may use its MCP server at either.
 
     `own_secrets` are the daemon's, which no agent is given: they are masked in sessions without a wall, whose agents
     may read them from a file. `environment` are secrets of the daemon's environment, which agents may be given.
@@ -56,6 +57,7 @@ class Launcher:
         environment: Mapping[bytes, str],
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
         limits: AgentLimits = NO_LIMITS,
+        public_url: str | None = None,
     ) -> None:
         self._walled = watch(Masker(environment))
         self._own = watch(Masker({**vault.own_secrets(), **own_secrets, **environment}))
@@ -63,6 +65,7 @@ class Launcher:
         self._vault = vault
         self.scratch = scratch
         self._url = url
+        self._urls = [each for each in (url, public_url) if each]
         self._isolation = isolation
         self._limits = limits
 
@@ -87,7 +90,7 @@ class Launcher:
             system_prompt=joined_instructions(secrets.system_prompt or config.system_prompt, *config.system_messages),
             title=record.title,
             env=secrets.env,
-            mcp=named_callers.named(secrets.mcp, record.session_id, self._url),
+            mcp=named_callers.named(secrets.mcp, record.session_id, self._urls),
             secrets=secrets.named,
             tools=tools,
             tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
