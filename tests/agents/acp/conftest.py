@@ -18,6 +18,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
         **{word: checked_agent(word) for word in ("obedient", "defiant")},
         "shared": own_agent(modes={"default": "ask", "acceptEdits": "ask", "bypass": "yolo"}),
         "newer": own_agent("version", "2"),
+        "choosy": own_agent("choosy"),
         "locked": own_agent("locked"),
         "keyed": own_agent("keyed", **{"auth-method": "api-key"}),
         **{word: own_agent(word) for word in UNABLE},

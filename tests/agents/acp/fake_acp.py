@@ -1,8 +1,8 @@
 """An ACP agent without a model: it follows the first word of a prompt. For what real agents do not do on demand.
 
 Arguments: `version N` answers with that protocol version, `mute` never answers, `locked` needs a login, `keyed` too and
-takes `authenticate` for it. `forgetful` cannot load sessions; `lost`, `garbled`, `dying`, `silent` and `expired` fail
-to. Sessions are kept in the file that FAKE_ACP_SESSIONS names.
+takes `authenticate` for it. `choosy` lists models, and refuses each. `forgetful` cannot load sessions; `lost`,
+`garbled`, `dying`, `silent` and `expired` fail to. Sessions are kept in the file that FAKE_ACP_SESSIONS names.
 """
 
 import json
@@ -15,6 +15,7 @@ from typing import Any
 
 MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "yolo", "name": "Yolo"}]}
 INFO = {"name": "fake", "version": "0.3.1"}
+CHOICE = {"id": "m", "category": "model", "currentValue": "small", "options": [{"value": "small"}, {"value": "large"}]}
 OPTIONS = [
     {"optionId": "always", "name": "Always", "kind": "allow_always"},
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -98,7 +99,8 @@ class Agent:
             case "session/new":
                 self.servers = params["mcpServers"]
                 self.kept.write_text("[]") if self.kept.name != "null" else None
-                self.send(id=id, result={"sessionId": self.session, "modes": MODES})
+                options = [CHOICE] if "choosy" in self.words else None
+                self.send(id=id, result={"sessionId": self.session, "modes": MODES, "configOptions": options})
                 self.update("available_commands_update", availableCommands=[{"name": "help", "description": "Helps."}])
             case "session/load":
                 self.load(id)

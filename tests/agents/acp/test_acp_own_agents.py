@@ -272,6 +272,14 @@ def test_a_model_that_the_agent_changes_by_itself_is_reported_and_its_own_option
     assert shown.content == [StatusPart(label="Extra", detail="on")]
 
 
+def test_a_model_that_the_agent_refused_is_replaced_by_the_one_that_it_reports(session: OwnSession) -> None:
+    session.create(agent="choosy").said("say hi")
+    session.change(model="large")
+    session.turn("options small")
+    assert [each.model for each in session.all(SessionUpdated) if each.model] == ["large", "small"]
+    assert session.info()["model"] == "small"
+
+
 def test_content_of_results_that_is_no_text_is_kept(session: OwnSession) -> None:
     session.create().turn("parts")
     (result,) = session.items("tool_result")
