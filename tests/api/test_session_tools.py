@@ -166,6 +166,20 @@ async def test_sessions_that_got_a_message_count_as_running(server: Keyed) -> No
         assert f"no more than {MAX_RUNNING}" in await mine.failure("start_session", agent="mock", message="x")
 
 
+async def test_a_session_whose_message_was_refused_does_not_count_as_running(server: Keyed) -> None:
+    owner = await server.owner()
+    async with tools(owner) as mine:
+        begun = [
+            await mine.call("start_session", agent="mock", message="[hang]", wait_seconds=0) for _ in range(MAX_RUNNING)
+        ]
+        made = (await owner.post("/v1/sessions", json={"agent": "mock"})).json()["sessionId"]
+        refused = await mine.failure("send_message", session_id=made, message="x")
+        assert f"no more than {MAX_RUNNING}" in refused
+        assert (await owner.post(f"/v1/sessions/{made}/messages", json={"message": "[hang]"})).is_success
+        await mine.call("end_session", session_id=begun[0]["session_id"])
+        assert (await mine.call("start_session", agent="mock", message="Now"))["stop_reason"] == "end_turn"
+
+
 async def test_starts_are_limited_by_the_minute_and_by_the_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now)

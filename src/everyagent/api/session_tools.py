@@ -176,10 +176,11 @@ class SessionTools:
     async def _send(self, session_id: str, message: str) -> None:
         async with self._limits.lock:
             info = await self._sessions.get(session_id)
-            self._limits.message(current().creates_in, session_id)
+            self._limits.message(current().creates_in)
             if info.status not in ("running", "waiting"):
                 await self._refuse_over_limit()
             await self._sessions.send(session_id, SendMessage(message=message))
+            self._limits.sent(session_id)
 
     async def _parent(self) -> SessionInfo | None:
         """The session whose agent sent the request, if the daemon gave it the MCP server."""

@@ -46,10 +46,13 @@ class StartLimits:
         if seconds:
             raise RateLimited(f"Too many sessions were started. Try again in {seconds:.0f} seconds.")
 
-    def message(self, workspace: str, session_id: str) -> None:
-        """Raises `RateLimited`. The session counts as one that runs because of the tools from now on."""
+    def message(self, workspace: str) -> None:
+        """Raises `RateLimited`."""
         if seconds := self._messages.take(workspace, time.monotonic()):
             raise RateLimited(f"Too many messages were sent. Try again in {seconds:.0f} seconds.")
+
+    def sent(self, session_id: str) -> None:
+        """The session got a message: it counts as one that runs because of the tools from now on."""
         self._driven[session_id] = None
         self._driven.move_to_end(session_id)
         if len(self._driven) > REMEMBERED:
