@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from everyagent.api.start_limits import StartLimits, StartSettings
 from everyagent.errors import RateLimited
 from tests.api.keyed import Keyed, keyed
 from tests.compat.rows import compat_row
+from tests.waiting import LIMIT_SECONDS
 
 row = compat_row("mcp")
 
@@ -195,6 +197,14 @@ async def test_starts_are_limited_by_the_minute_and_by_the_hour(monkeypatch: pyt
             started += 1
     assert 30 <= started <= 33
     limits.start("two")
+
+
+async def test_a_workspace_does_not_wait_for_another_one() -> None:
+    limits = StartLimits(StartSettings())
+    async with limits.lock("one"):
+        with anyio.fail_after(LIMIT_SECONDS):
+            async with limits.lock("two"):
+                assert limits.lock("one").locked()
 
 
 async def test_a_key_needs_the_scope_of_each_tool(server: Keyed) -> None:

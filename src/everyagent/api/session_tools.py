@@ -161,7 +161,7 @@ class SessionTools:
             metadata={STARTED_BY: "mcp", **await self._lineage()},
             budget_usd=self._budget(given.budget_usd),
         )
-        async with self._limits.lock:
+        async with self._limits.lock(current().creates_in):
             self._limits.start(current().creates_in)
             await self._refuse_over_limit()
             info = await self._sessions.create(None, checked_creation(request, self._context.settings))
@@ -174,7 +174,7 @@ class SessionTools:
         await self._refuse_ancestor(session_id)
 
     async def _send(self, session_id: str, message: str) -> None:
-        async with self._limits.lock:
+        async with self._limits.lock(current().creates_in):
             info = await self._sessions.get(session_id)
             self._limits.message(current().creates_in)
             if info.status not in ("running", "waiting"):

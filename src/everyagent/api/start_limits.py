@@ -2,6 +2,7 @@
 
 import time
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 import anyio
 from msgspec import Struct
@@ -27,15 +28,19 @@ class StartSettings(Struct, frozen=True, kw_only=True):
 
 
 class StartLimits:
-    """Rates are by workspace. `lock` is held from the count of running sessions until one more runs."""
+    """Rates are by workspace, and so are locks."""
 
     def __init__(self, settings: StartSettings) -> None:
         self.settings = settings
-        self.lock = anyio.Lock()
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._minute = PeerLimits(STARTS_PER_MINUTE)
         self._hour = PeerLimits(settings.per_hour / 60, burst=settings.per_hour)
         self._messages = PeerLimits(MESSAGES_PER_MINUTE)
         self._driven: OrderedDict[str, None] = OrderedDict()
+
+    def lock(self, workspace: str) -> anyio.Lock:
+        """Held from the count of running sessions until one more runs."""
+        return self._locks.setdefault(workspace, anyio.Lock())
 
     def start(self, workspace: str) -> None:
         """Raises `RateLimited`."""
