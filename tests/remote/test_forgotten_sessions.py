@@ -1,4 +1,4 @@
-"""Runners are told of sessions that have ended, so that they keep nothing of them."""
+"""Runners get the names of sessions that have ended, so that they keep nothing of them."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ async def test_the_end_of_a_session_reaches_its_runner(tmp_path: Path) -> None:
         await until_forgotten(runner, ["one"])
 
 
-async def test_a_runner_that_was_away_is_told_what_has_ended(tmp_path: Path) -> None:
+async def test_a_runner_that_was_away_forgets_what_has_ended(tmp_path: Path) -> None:
     async with remote_sessions(tmp_path) as (sessions, runner):
         for name in ("deleted", "ended", "open"):
             await sessions.create(name, CreateSession(agent="mock", runner="far"))

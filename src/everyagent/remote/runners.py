@@ -145,7 +145,7 @@ class Runners:
         ]
 
     def forget(self, runner: RunnerId, session_id: str) -> None:
-        """The session has ended. A runner that is not connected is told when it connects."""
+        """The session has ended. A runner that is not connected gets the message when it connects."""
         connection = self._connections.get(runner)
         if connection is not None and connection.open:
             connection.send(wire.Forget(sessions=[session_id]))

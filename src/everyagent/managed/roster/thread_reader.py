@@ -32,18 +32,18 @@ from everyagent.sessions import EventsRequest, Sessions
 _SILENT: Final = "The agent ended its turn without a message."
 _ANSWERS = ("user.tool_confirmation", "user.custom_tool_result", "user.tool_result")
 _USES = ("agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use")
-_TOLD = (*_ANSWERS, "agent.thread_message_sent", "session.thread_status_idle", "session.error")
+_REPORTED = (*_ANSWERS, "agent.thread_message_sent", "session.thread_status_idle", "session.error")
 _CHANGES = tuple(
     name for name in TYPE_NUMBERS if name.startswith(("session.thread_", "span.model_request_end", "user."))
 )
 _NUMBERS = {
     kind: frozenset(TYPE_NUMBERS[name] for name in names)
-    for kind, names in (("told", _TOLD), ("uses", _USES), ("changes", _CHANGES))
+    for kind, names in (("reported", _REPORTED), ("uses", _USES), ("changes", _CHANGES))
 }
 #: Events of a page. More are read page by page.
 PAGE = 200
-_Told = UserToolConfirmation | UserCustomToolResult | UserToolResult | ThreadMessageSent | ThreadIdle | SessionError
-_told = msgspec.json.Decoder(_Told)
+_Reported = UserToolConfirmation | UserCustomToolResult | UserToolResult | ThreadMessageSent | ThreadIdle | SessionError
+_reported = msgspec.json.Decoder(_Reported)
 _uses: "msgspec.json.Decoder[ToolUse | McpToolUse | CustomToolUse]" = msgspec.json.Decoder(
     ToolUse | McpToolUse | CustomToolUse
 )
@@ -71,12 +71,12 @@ class ThreadReader:
     async def look(self, of: ThreadOf, projection: ProjectionRecord) -> Look:
         state = state_of(projection)
         thread = subagents_of(await self._projected.log.projection(of.session)).get(of.key)
-        told = await self._since(projection, thread.reported if thread else 0)
+        reported = await self._since(projection, thread.reported if thread else 0)
         stop, primary = Stop(type="end_turn"), thread_id(of.session)
         answers: list[UserToolConfirmation | UserCustomToolResult | UserToolResult] = []
         reply: list[MessageBlock] = []
         errors: list[str] = []
-        for event in told:
+        for event in reported:
             match event:
                 case UserToolConfirmation() | UserCustomToolResult() | UserToolResult():
                     answers.append(event)
@@ -116,12 +116,12 @@ class ThreadReader:
             for ended in (decode_event(body).data for body in page.split())
         )
 
-    async def _since(self, projection: ProjectionRecord, after: int) -> Sequence[_Told]:
-        found: list[_Told] = []
-        query, more = EventQuery(session=0, after=after, limit=PAGE, types=_NUMBERS["told"]), True
+    async def _since(self, projection: ProjectionRecord, after: int) -> Sequence[_Reported]:
+        found: list[_Reported] = []
+        query, more = EventQuery(session=0, after=after, limit=PAGE, types=_NUMBERS["reported"]), True
         while more:
             page = await self._projected.event_page(projection.session, query)
-            found += [_told.decode(event.body) for event in page.events if event.sequence <= projection.head]
+            found += [_reported.decode(event.body) for event in page.events if event.sequence <= projection.head]
             more = page.more
             if page.events:
                 query = msgspec.structs.replace(query, after=page.events[-1].sequence)
