@@ -67,6 +67,87 @@ async def test_checkpoints_stay_within_their_space(tmp_path: Path) -> None:
     assert used() < 550_000
 
 
+def store_of(tmp_path: Path, most_bytes: int) -> kept.Store:
+    """The checkpoints of `tmp_path / "work"`."""
+    (tmp_path / "work").mkdir()
+    git = Git(tmp_path / "data" / "git")
+    return kept.Store(git, tmp_path / "kept", tmp_path / "work", walled=False, most_bytes=most_bytes)
+
+
+def grown(tmp_path: Path, store: kept.Store, *sizes: int) -> None:
+    """Keeps the file `a` with each size in turn."""
+    for number, size in enumerate(sizes, 1):
+        (tmp_path / "work" / "a").write_bytes(os.urandom(size))
+        store.keep(number, "after")
+
+
+def test_a_rewind_of_a_store_that_is_full_succeeds(tmp_path: Path) -> None:
+    store = store_of(tmp_path, 50_000)
+    grown(tmp_path, store, 8_000, 36_000, 46_000)
+    assert store.restore(store.all()[0], 3, [1, 2, 3]) == ["a"]
+    assert (tmp_path / "work" / "a").stat().st_size == 8_000
+    assert [each.sequence for each in store.all()] == [4]
+
+
+def test_a_rewind_succeeds_although_no_checkpoint_can_be_made_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(tmp_path, 0)
+    grown(tmp_path, store, 10, 20)
+
+    def failing(*_: object, **__: object) -> None:
+        raise GitFailed("It fails in this test.")
+
+    monkeypatch.setattr(store, "keep", failing)
+    assert store.restore(store.all()[0], 2, [1, 2]) == ["a"]
+    assert (tmp_path / "work" / "a").stat().st_size == 10
+
+
+def test_room_is_made_until_a_checkpoint_fits(tmp_path: Path) -> None:
+    grown(tmp_path, store_of(tmp_path, 50_000), 40_000, 40_000, 40_000)
+    store = kept.Store(Git(tmp_path / "data" / "git"), tmp_path / "kept", tmp_path / "work", walled=False, most_bytes=0)
+    for number in range(4, 9):
+        (tmp_path / "work" / "a").write_bytes(os.urandom(40_000))
+        store.keep(number, "after")
+    store._most_bytes = 50_000
+    store.keep(9, "after")
+    assert [each.sequence for each in store.all()] == [8, 9]
+
+
+@pytest.mark.parametrize("limit", ["bytes", "count"])
+def test_no_checkpoint_that_a_rewind_needs_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    if limit == "count":
+        monkeypatch.setattr(kept, "MOST_KEPT", 1)
+        monkeypatch.setattr(kept, "_GROUP", 3)
+    store = store_of(tmp_path, 0)
+    grown(tmp_path, store, 20_000, 20_000, 20_000, 20_000)
+    store._most_bytes = 50_000 if limit == "bytes" else 0
+    wanted = store.all()[1]
+    store.keep(5, "after", protect=wanted)
+    assert [each.sequence for each in store.all()] == [2, 3, 4, 5]
+    assert store.restore(wanted, 5, [1, 2, 3, 4, 5]) == ["a"]
+
+
+async def test_a_rewind_keeps_its_target_while_it_makes_room(opened: Opened, tmp_path: Path) -> None:
+    """A checkpoint of the files as they are is made first, if the last turn has none."""
+    folder = tmp_path / "work"
+    async with opened() as sessions:
+        talk = await begun(sessions, folder)
+        await run(talk, "head -c 20000 /dev/urandom > a.txt")
+        first = (folder / "a.txt").read_bytes()
+        for _ in range(3):
+            await run(talk, "head -c 20000 /dev/urandom > a.txt")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kept, "MOST_BYTES", 100)
+            await started(talk, "head -c 20000 /dev/urandom > a.txt")
+        sessions.checkpoints._most_bytes = 50_000
+        done = await rewound(talk, (await ends(talk))[0], "both")
+        assert (done.files, done.conversation) == (["a.txt"], True)
+        assert (folder / "a.txt").read_bytes() == first
+
+
 async def test_old_checkpoints_go_and_those_of_lost_sessions_too(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from everyagent.git.commands import Git, RepositoryGit
 from everyagent.git.merging import named
 from everyagent.git.repository import Repository, find
 from everyagent.git.snapshot import excludes, listed, written
+from everyagent.logs import get_logger
 from everyagent.private_files import private_folder
 
 #: A folder with more is not kept: it would take too long before each turn.
@@ -29,6 +30,7 @@ _LIMIT_SECONDS = 30.0
 _REFS = "refs/checkpoints/"
 _TITLE = "checkpoint"
 Moment: TypeAlias = Literal["after", "before"]
+logger = get_logger(__name__)
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
@@ -69,15 +71,24 @@ class Store:
             (place / "refs").mkdir(exist_ok=True)
             (place / "HEAD").write_text("ref: refs/heads/none\n")
 
-    def keep(self, sequence: int, moment: Moment, *, ended: int | None = None, again: bool = False) -> None:
+    def keep(
+        self,
+        sequence: int,
+        moment: Moment,
+        *,
+        ended: int | None = None,
+        again: bool = False,
+        protect: Checkpoint | None = None,
+    ) -> None:
         """Once for each moment, unless `again`. Raises `GitFailed` if that would take too long or too much space.
 
-        Files that were changed since `ended`, the end of the turn in nanoseconds, are noted as a person's.
+        Files that were changed since `ended`, the end of the turn in nanoseconds, are noted as a person's. Old
+        checkpoints go, but neither `protect` nor a later one: a rewind needs them to know who changed what.
         """
         known = self.all()
         if not again and any(each.sequence == sequence and each.moment == moment for each in known):
             return
-        known = self._within_space(known)
+        known = self._within_space(known, protect)
         tree = self._snapshot()
         changed = self._git.changed(known[-1].commit, tree) if known and ended else []
         late = [os.fsencode(path).hex() for path in changed if _is_newer(self._root / path, ended or 0)]
@@ -85,25 +96,31 @@ class Store:
         commit = self._git.objects("commit-tree", tree, stdin=note.encode()).text
         self._git.names("update-ref", Checkpoint(sequence=sequence, moment=moment, commit=commit).ref, commit)
         if len(known) >= MOST_KEPT + _GROUP:
-            self._drop(known[:-MOST_KEPT])
+            self._drop(known[: min(len(known) - MOST_KEPT, _droppable(known, protect))])
 
     def _drop(self, old: Iterable[Checkpoint]) -> None:
         for each in old:
             self._git.names("update-ref", "-d", each.ref)
         self._git.names("prune", "--expire=now")
 
-    def _within_space(self, known: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
-        """Those that are left: without the older half if all take too much."""
+    def _within_space(self, known: Sequence[Checkpoint], protect: Checkpoint | None) -> Sequence[Checkpoint]:
+        """Those that are left: the older half goes until the others fit, the newest one last.
+
+        What `protect` keeps may take more; the next checkpoint without it makes room.
+        """
         most = self._most_bytes
-        if not most or _size(self._place) <= most:
-            return known
-        half = len(known) // 2
-        self._drop(known[:half])
-        if (size := _size(self._place)) > most:
-            raise GitFailed(
-                f"The session's checkpoints take {size:,} bytes; {most:,} are allowed (`serve --session-checkpoints`)."
-            )
-        return known[half:]
+        while most and (size := _size(self._place)) > most:
+            count = min(max(1, len(known) // 2), _droppable(known, protect))
+            if not count and protect:
+                break
+            if not count:
+                raise GitFailed(
+                    f"The files of the last checkpoint take {size:,} bytes; {most:,} are allowed "
+                    "(`serve --session-checkpoints`)."
+                )
+            self._drop(known[:count])
+            known = known[count:]
+        return known
 
     def all(self) -> list[Checkpoint]:
         """In the order in which they were kept."""
@@ -122,7 +139,7 @@ class Store:
 
         Files that only a person changed stay as they are. Raises `FilesChanged`, with nothing changed, if a person has
         changed some of the others. `now` is the session's last event. Turns `begun` without a checkpoint count, too.
-        With `dry_run` nothing is written.
+        With `dry_run` nothing is written. The files as they are then are kept; if that fails, it is only logged.
         """
         tree = self._snapshot()
         since = [each for each in self.all() if (each.sequence, each.moment) >= (wanted.sequence, wanted.moment)]
@@ -144,7 +161,11 @@ class Store:
             )
         if restored and not dry_run:
             self._write(tree, self._with(tree, wanted.commit, restored))
-            self.keep(now + 1, "after", again=True)
+            try:
+                self.keep(now + 1, "after", again=True)
+            except (GitFailed, OSError) as error:
+                note = "no checkpoint was made after a rewind; its changes count as a person's"
+                logger.warning(note, folder=str(self._place), error=str(error))
         return restored
 
     def _late(self, checkpoint: Checkpoint) -> set[str]:
@@ -208,6 +229,11 @@ def _is_newer(file: Path, moment: int) -> bool:
         return file.lstat().st_ctime_ns > moment
     except OSError:
         return False
+
+
+def _droppable(known: Sequence[Checkpoint], protect: Checkpoint | None) -> int:
+    """So many of the oldest may go."""
+    return known.index(protect) if protect else len(known)
 
 
 def chosen(checkpoints: Sequence[Checkpoint], sequence: int, next_turn: int | None) -> Checkpoint:

@@ -131,7 +131,7 @@ class Checkpoints:
             wanted = None if next_turn is None else chosen(known, sequence, next_turn)
             last_turn = max(begun, default=0)
             if known and (known[-1].moment == "before" or last_turn > known[-1].sequence):  # none since the last turn
-                store.keep(head, "after")
+                store.keep(head, "after", protect=wanted)
             wanted = wanted or chosen(store.all(), sequence, None)
             return store.restore(wanted, head, begun, dry_run=request.dry_run)
 
