@@ -1,8 +1,9 @@
 """Removal of folders that an agent may change meanwhile."""
 
+import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ def refused_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may remove everything, so the first attempt fails for it as it does for others."""
     rmtree, calls = shutil.rmtree, list[str]()
 
-    def refused(path: str, *, dir_fd: int) -> None:
+    def refused(path: str, *, dir_fd: int, onerror: Callable[..., object]) -> None:
         calls.append(path)
         if len(calls) == 1:
-            raise PermissionError(path)
-        rmtree(path, dir_fd=dir_fd)
+            onerror(os.unlink, path, (PermissionError, PermissionError(path), None))
+        else:
+            rmtree(path, dir_fd=dir_fd, onerror=onerror)
 
     monkeypatch.setattr(shutil, "rmtree", refused)
 
@@ -63,6 +65,24 @@ def test_a_folder_that_becomes_a_link_leads_nowhere(tmp_path: Path, monkeypatch:
     assert not (tmp_path / "work").exists()
     assert outside.stat().st_mode & 0o777 == 0o500
     assert (outside / "file").exists()
+
+
+def test_the_rest_is_removed_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(5):
+        (work / f"{number}").write_text("x")
+    unlink = os.unlink
+
+    def busy(path: str, *, dir_fd: int) -> None:
+        if path == "2":
+            raise OSError(errno.EBUSY, "busy in this test")
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", busy)
+    with pytest.raises(OSError, match="busy in this test"):
+        removed(work)
+    assert [path.name for path in work.iterdir()] == ["2"]
 
 
 def test_a_folder_is_not_opened_through_a_link(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,19 +32,35 @@ def held(root: Path, parts: Iterable[str], *, create: bool = False) -> Generator
 def remove(folder: int, name: str) -> None:
     """Removes a file, or a folder with all that is in it, also in folders that their owner may not write.
 
-    Raises `OSError`.
+    Goes on after an error, and raises the first `OSError` at the end.
     """
     if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         os.unlink(name, dir_fd=folder)
         return
-    try:
-        shutil.rmtree(name, dir_fd=folder)
-    except PermissionError:
-        _open_to_owner(name, folder)
-        for _, names, _, place in os.fwalk(name, dir_fd=folder):
-            for each in names:
-                _open_to_owner(each, place)
-        shutil.rmtree(name, dir_fd=folder)
+    errors = _errors_of_removal(folder, name)
+    if any(isinstance(error, PermissionError) for error in errors):
+        with suppress(OSError):  # the second removal names what is left
+            _open_to_owner(name, folder)
+            for _, names, _, place in os.fwalk(name, dir_fd=folder):
+                for each in names:
+                    with suppress(OSError):
+                        _open_to_owner(each, place)
+        errors = _errors_of_removal(folder, name)
+    if errors:
+        raise errors[0]
+
+
+def _errors_of_removal(folder: int, name: str) -> list[OSError]:
+    errors = list[OSError]()
+
+    def failed(_function: object, _path: str, found: tuple[object, BaseException, object]) -> None:
+        if not isinstance(found[1], OSError):
+            raise found[1]
+        if not isinstance(found[1], FileNotFoundError):
+            errors.append(found[1])
+
+    shutil.rmtree(name, dir_fd=folder, onerror=failed)
+    return errors
 
 
 def _open_to_owner(name: str, folder: int) -> None:

@@ -1,5 +1,6 @@
 """The workspace of a managed session: files, repositories, skills, packages, credentials."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -321,3 +322,22 @@ async def test_repositories_are_not_cloned_through_a_link(managed: Managed, tmp_
         )
     assert [problem.type for problem in prepared.repositories] == ["repository_checkout_error"]
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+async def test_a_workspace_that_cannot_be_removed_is_logged(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = managed.workspaces.place(SESSION, "/")
+    folder.mkdir(parents=True)
+    (folder / "file").write_text("x")
+    rmdir = os.rmdir
+
+    def busy(path: str, *, dir_fd: int) -> None:
+        if path == SESSION:
+            raise OSError(errno.EBUSY, "busy in this test")
+        rmdir(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "rmdir", busy)
+    await managed.workspaces.remove(SESSION)
+    assert list(folder.iterdir()) == []
+    assert "busy in this test" in capsys.readouterr().err

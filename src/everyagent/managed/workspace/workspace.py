@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from everyagent.errors import NotFound
 from everyagent.held_folders import held, remove
+from everyagent.logs import get_logger
 from everyagent.managed.packages.install import install, machine_limits
 from everyagent.managed.packages.subprocesses import in_thread
 from everyagent.managed.resources.agents.shape import SessionAgent
@@ -41,6 +42,7 @@ from everyagent.sessions.launch.known_secrets import is_location
 from everyagent.sessions.locks import Locks
 
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
+logger = get_logger(__name__)
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -186,8 +188,14 @@ def _server(url: str, bearers: dict[str, str]) -> McpRemote:
 def _remove(root: Path, path: str) -> None:
     """Removes a file or a folder, also a read-only one, if it is still there."""
     *parents, name = _parts(path)
-    with suppress(OSError), held(root, parents) as folder:
-        remove(folder, name)
+    try:
+        with held(root, parents) as folder:
+            remove(folder, name)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        note = "not everything of a workspace was removed; remove the rest by hand"
+        logger.warning(note, folder=str(root), path=path, error=str(error))
 
 
 def _parts(path: str) -> list[str]:
