@@ -11,8 +11,8 @@ from everyagent.cli.main import main
 from everyagent.errors import StoreUnavailable
 from everyagent.log.chunk import EventChunk
 from everyagent.managed import managed
+from everyagent.managed.roster import reports as thread_reports
 from everyagent.managed.roster import thread_reader
-from everyagent.managed.roster.reports import ThreadReports
 from everyagent.sessions import Sessions
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class _Part:
         return getattr(self._of, name)
 
 
-def reports(sessions: Sessions) -> ThreadReports:
+def reports(sessions: Sessions) -> thread_reports.ThreadReports:
     projected = sessions.projected
     log = _Part(projected.log, projection=_unreliable("projection", projected.log.projection))
 
@@ -66,10 +66,11 @@ def reports(sessions: Sessions) -> ThreadReports:
         event_page=_unreliable("page", projected.event_page),
         tail=tail,
     )
-    return ThreadReports(_Part(sessions, projected=unreliable))  # pyright: ignore[reportArgumentType]
+    return thread_reports.ThreadReports(_Part(sessions, projected=unreliable))  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":
     thread_reader.PAGE = 1  # pyright: ignore[reportConstantRedefinition]
+    thread_reports.FIRST_PAUSE = 0.01  # pyright: ignore[reportConstantRedefinition]
     managed.ThreadReports = reports  # pyright: ignore[reportAttributeAccessIssue]
     main()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 import anyio
 import msgspec
 
-from everyagent.errors import EveryagentError, LogDamaged, SessionHasEnded, SessionNotFound
+from everyagent.errors import LogConflict, QueueFull, SessionHasEnded, SessionNotFound, StorageFull, Unavailable
 from everyagent.log.projections import ProjectionRecord
 from everyagent.logs import get_logger
 from everyagent.managed.projection.commands import CommandFrame, Sent, SentEvent, ThreadReport
@@ -31,8 +31,11 @@ from everyagent.sessions.machine.projection import Projection
 REPLY: Final = "thread_reply"
 _INTERRUPTED: Final = "The turn was interrupted."
 _GONE: Final = "The thread's session is gone."
-#: Seconds after which something that failed is done again.
-_AGAIN = 1.0
+#: Seconds after which something that failed is done again: twice as many each time, up to the longest.
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+#: A report that fails with another error never succeeds.
+_PASSING = (LogConflict, QueueFull, StorageFull, Unavailable)
 logger = get_logger(__name__)
 
 
@@ -56,6 +59,7 @@ class ThreadReports:
         self._followed: dict[str, bool] = {}  # whether the session was begun again since it was looked at
         self._expected: dict[str, _Expected] = {}
         self._payers: dict[str, EventActor | None] = {}
+        self._pauses: dict[str, float] = {}  # of threads whose last report failed
 
     async def run(self) -> None:
         """For ever: follows the sessions of threads that begin to work."""
@@ -102,22 +106,26 @@ class ThreadReports:
     # -- following ------------------------------------------------------------------------------------------
 
     async def _follow(self, of: ThreadOf) -> None:
-        """Until the thread rests or is lost. Other errors of the log may pass."""
+        """Until the thread rests or is lost. Errors that may pass are waited out."""
         while True:
             self._followed[of.thread] = False
             lost: Rested | None = Rested(replied=False, text=_GONE)
             try:
                 lost = await self._report_until_lost(of)
             except Exception as error:
-                if _may_pass(error):
-                    logger.warning("a thread could not be reported; tried again", session=of.thread, why=str(error))
-                    await anyio.sleep(_AGAIN)
+                if isinstance(error, _PASSING):
+                    pause = self._pauses.get(of.thread, FIRST_PAUSE)
+                    self._pauses[of.thread] = min(2 * pause, LONGEST_PAUSE)
+                    note = "a thread could not be reported; it is tried again"
+                    logger.warning(note, session=of.thread, seconds=pause, why=str(error))
+                    await anyio.sleep(pause)
                     continue
                 logger.exception("a lost thread could not be reported", session=of.thread)
             if lost and (expected := self._expected.get(of.thread)):
                 expected.resolve(lost)
             if not self._followed[of.thread]:
                 del self._followed[of.thread]
+                self._pauses.pop(of.thread, None)
                 self._payers.pop(of.thread, None)
                 return
 
@@ -133,7 +141,7 @@ class ThreadReports:
         except SessionNotFound:
             logger.info("the session of a thread was deleted", session=of.thread)
         except Exception as error:
-            if _may_pass(error):
+            if isinstance(error, _PASSING):
                 raise
             logger.exception("a thread could not be followed", session=of.thread)
             status, lost = "idle", Rested(replied=False, text=f"The thread was lost: {error}")
@@ -152,6 +160,7 @@ class ThreadReports:
             if look.report != reported:
                 await self._submit(of, lambda _, now=look: now, waits=expected is not None)
                 reported = look.report
+            self._pauses.pop(of.thread, None)
             if look.rested:
                 if expected:
                     expected.resolve(look.rested)
@@ -162,7 +171,7 @@ class ThreadReports:
                     if changes_state(chunk):
                         break
                 else:  # the session is gone, or the daemon stops
-                    await anyio.sleep(_AGAIN)
+                    await anyio.sleep(FIRST_PAUSE)
                     tail = self._projected.tail(projection.session, projection.head)
 
     async def _submit(self, of: ThreadOf, look: Callable[[Projector], Look], *, waits: bool) -> None:
@@ -187,10 +196,6 @@ class ThreadReports:
             self._payers.pop(of.thread, None)
         elif over:
             await self.interrupt(of)
-
-
-def _may_pass(error: Exception) -> bool:
-    return isinstance(error, EveryagentError) and not isinstance(error, LogDamaged)
 
 
 def _lost(projector: Projector, key: str, status: Status) -> ThreadReport:
