@@ -28,6 +28,8 @@ CRASH = [
     TurnEnded(turn_id="turn_1", stop_reason="error", error="The agent's process ended with exit code 3."),
 ]
 
+ENDED = SessionEnded(reason="error", terminated_by="agent", message="It died five times in a row.")
+
 
 @pytest.fixture
 def raw(daemon: DaemonProcess) -> Generator[Raw]:
@@ -57,9 +59,8 @@ def test_a_crash_is_one_error_and_not_announced_as_a_retry(raw: Raw) -> None:
 
 
 def test_a_failure_that_ends_the_session_is_terminal() -> None:
-    ended = SessionEnded(reason="error", terminated_by="agent", message="It died five times in a row.")
     begun = [TurnStarted(turn_id="turn_1", input_item_ids=[]), ItemStarted(item=SPOKEN)]
-    events = [body for step in managed_events(projector(), [begun, [*CRASH, ended]]) for body in own(step)]
+    events = [body for step in managed_events(projector(), [begun, [*CRASH, ENDED]]) for body in own(step)]
     assert shown([json.loads(body) for body in events]) == ["running", "error terminal", "terminated"]
 
 
@@ -106,6 +107,22 @@ def test_an_error_that_an_earlier_version_has_held_is_not_lost() -> None:
     idle = b'{"held":{"type":"unknown_error","message":"It failed."}}'
     begun = TurnStarted(turn_id="turn_1", input_item_ids=[])
     assert shown_of([[begun]], projector(idle)) == ["error exhausted", "running"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "errors"),
+    [
+        ([*CRASH], ["error exhausted"] * 2),
+        ([*CRASH, ENDED], ["error terminal"] * 2),
+        ([TurnEnded(turn_id="turn_1", stop_reason="end_turn")], ["error retrying"]),
+    ],
+    ids=("failed", "session_ended", "survived"),
+)
+def test_an_error_is_shown_although_actions_are_still_required(ends: list[EventData], errors: list[str]) -> None:
+    refused = Error(message="The key is not valid.", code="auth")
+    action = b'{"ask_id":"ask_1","kind":"confirmation","name":"bash","input":{}}'
+    asked = b'{"turn":true,"status":"idle","waiting":true,"actions":{"evt_1":' + action + b"}}"
+    assert [name for name in shown_of([[refused], ends], projector(asked)) if name.startswith("error")] == errors
 
 
 def test_an_agent_that_is_killed_between_turns_is_an_error_at_once(raw: Raw) -> None:

@@ -92,7 +92,10 @@ class Turns:
         self._spans.responded(data.usage, thread)
 
     def end(self, data: TurnEnded) -> None:
-        """The turn has ended. The session still requires actions if its agent ended with its daemon."""
+        """The turn has ended. The session still requires actions if its agent ended with its daemon.
+
+        Errors are emitted then, too: those of a failed turn at the end of the frame, since the session may end in it.
+        """
         state = self._emitter.state
         failed = data.stop_reason == "error"
         self._spans.close(None if state.spent != Usage() else data.usage, failed=failed)
@@ -101,13 +104,16 @@ class Turns:
         self._threads.rest()
         state.turn, state.taken = False, []
         errors = self._take_errors()
+        if failed:
+            errors = errors or [HeldError(type="unknown_error", message=data.error or "The turn failed.")]
+        else:
+            self._fail(errors, "retrying")
         if state.actions:
+            state.errors = errors if failed else []
             return
         state.grants = []
         if failed:
-            self._failures = errors or [HeldError(type="unknown_error", message=data.error or "The turn failed.")]
-        else:
-            self._fail(errors, "retrying")
+            self._failures = errors
         self._rest(data)
 
     def end_session(self, data: SessionEnded) -> None:
