@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shutil
+import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy(found, copy)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files are examined as they are, also after a script among them was loaded."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 def page_builder(folder: Path) -> Any:

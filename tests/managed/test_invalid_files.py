@@ -73,7 +73,7 @@ async def test_a_blocked_mount_path_affects_only_its_own_file(on: Managed) -> No
     await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path="/data/in")])
     (on.workspaces.directory(SESSION) / "data").write_text("the agent's own")
     prepared = await on.workspaces.prepare(SESSION, await services.agent(on), await services.environment(on), [])
-    assert prepared.problems == ["nothing could be laid at /data/in: File exists"]
+    assert prepared.problems == ["nothing could be laid at /data/in: Not a directory"]
 
 
 async def test_a_file_that_cannot_be_mounted_is_not_added(on: Managed) -> None:
