@@ -121,9 +121,16 @@ class Worktrees:
         await self._run(known, lambda git: worktree.remove(git, known, keep=()), walled=walled)
 
     async def release(self, record: SessionRecord) -> str | None:
-        """Before a session is deleted: removes its worktree. Returns where its work is that was not merged, if any."""
+        """Before a session is deleted: removes its worktree. Returns where its work is that was not merged, if any.
+
+        A restored copy of a log names the worktrees of the original, which are left alone.
+        """
         known = config_of(record).worktree
-        return None if known is None else await self._released(known, walled=self._walled(record))
+        if known is None:
+            return None
+        if not Path(known.folder).is_relative_to(self._place):
+            return f"the worktree {known.folder} is of another data folder, and is left there"
+        return await self._released(known, walled=self._walled(record))
 
     async def sweep(self) -> None:
         """Releases old worktrees without a session, as a crash or a restored backup leaves them."""
