@@ -94,6 +94,18 @@ def test_every_call_is_a_method():
     assert functions <= set(dir(Client))
 
 
+def test_the_address_in_the_data_folder_is_used_unless_another_is_given(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("EVERYAGENT_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("EVERYAGENT_URL", raising=False)
+    assert discovery.find_url() == discovery.DEFAULT_URL
+    (tmp_path / "daemon.url").write_text("http://127.0.0.1:3999\n")
+    assert discovery.find_url() == "http://127.0.0.1:3999"
+    monkeypatch.setenv("EVERYAGENT_URL", "http://127.0.0.1:4000")
+    assert discovery.find_url() == "http://127.0.0.1:4000"
+
+
 def test_the_token_file_is_never_sent_to_another_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv("EVERYAGENT_TOKEN", raising=False)
     monkeypatch.setenv("EVERYAGENT_DATA_DIR", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Finds the daemon's default address and token."""
+"""Finds the address and the token of this machine's daemon."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,13 @@ DEFAULT_URL = "http://127.0.0.1:2468"
 
 
 def find_url() -> str:
-    return os.environ.get("EVERYAGENT_URL") or DEFAULT_URL
+    """`EVERYAGENT_URL`, else the address that the daemon of the data folder has written there, else the default."""
+    if given := os.environ.get("EVERYAGENT_URL"):
+        return given
+    try:
+        return (data_dir() / "daemon.url").read_text().strip() or DEFAULT_URL
+    except OSError:
+        return DEFAULT_URL
 
 
 def find_token(url: str) -> str | None:
