@@ -292,6 +292,7 @@ class FaultyDaemon:
         assert ended.stop_reason == "error"
         violations = await broken.violations()
         assert violations == [], violations
+        await until(lambda: self.injected() > 0)  # it is logged after the turn has ended
         assert self.injected() == 1
         assert all(len(listener.deaths) <= 1 for listener in broken.listeners)
         if alone:
@@ -307,6 +308,7 @@ class FaultyDaemon:
         assert len(await broken.all(Unparsed)) == 1
         violations = await broken.violations()
         assert violations == [], violations
+        await until(lambda: self.injected() > 0)  # it is logged after the turn has ended
         assert self.injected() == 1
         await self.undisturbed(neighbour)
 
@@ -314,6 +316,7 @@ class FaultyDaemon:
         """Cancel a turn while the agent waits for a permission. The fault in that ends the agent."""
         await calls(ask, "POST", "/cancel")(broken)
         assert (await broken.next(TurnEnded)).stop_reason == "interrupted"
+        await until(lambda: self.injected() > 0)
         assert fault.raised == self.injected() == 1
         await until(lambda: not broken.processes())
         assert await broken.all(Error) == []

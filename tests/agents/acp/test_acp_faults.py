@@ -125,6 +125,7 @@ async def test_a_fault_while_a_session_is_loaded_ends_only_its_agent(
     await broken.send("hello")
     assert (await broken.next(TurnEnded, 2)).stop_reason == "error"
     assert [error.code for error in await broken.all(Error)] == ["agent_crashed", "internal"]
+    await until(lambda: faulty.injected() > 0)
     assert fault.raised == faulty.injected() == 1
     await until(lambda: not broken.processes())
     assert (await broken.turn("hello")).stop_reason == "end_turn"
@@ -137,6 +138,7 @@ async def test_a_fault_while_models_are_listed_is_an_empty_list(
     neighbour = await faulty.neighbour()
     fault = inject(monkeypatch, AcpAdapter, "_ask")
     assert (await faulty.client.get(f"/v1/agents/{AGENT}/models")).json()["models"] == []
+    await until(lambda: faulty.injected() > 0)
     assert fault.raised == faulty.injected() == 1
     await faulty.undisturbed(neighbour)
 
