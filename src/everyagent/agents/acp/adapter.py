@@ -69,7 +69,11 @@ class AcpAdapter:
     async def open(self, launch: Launch, listener: Listener) -> AcpConversation:
         conversation = await self._start(self._program.located(), launch, listener)
         async with ended_on_failure(conversation.process):
-            await conversation.begin()
+            try:
+                await conversation.begin()
+            except Exception as fault:
+                await conversation.fail(fault)
+                raise
         self._version = conversation.version or self._version
         return conversation
 

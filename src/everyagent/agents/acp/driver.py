@@ -99,6 +99,7 @@ class AcpConversation:
         self._end = ProcessEnd()
         protocol = LineProtocol(profile.title, self._decoder.decode, self._ended, self._carry_out_effects)
         self._lines = LineConversation(process, listener, protocol)
+        self.fail = self._lines.fail
         self._client = ClientMethods(launch, self._decoder, terminals, self._lines.fail)
         self._answers = AnswerWriter(self._lines.send, self._unread, tasks, self._lines.fail)
         self._closing = False
@@ -116,9 +117,6 @@ class AcpConversation:
             await self._lines.end()
         except AgentFailed as failure:
             await self._give_up(failure)
-        except Exception as fault:
-            await self._lines.fail(fault)
-            raise
 
     async def offers(self) -> tuple[Offers, wire.AgentCapabilities]:
         """The agent's choices, for its catalog. Raises `AgentFailed`."""
