@@ -33,7 +33,7 @@ class FailingStorage:
         return Replay(self.head, None)
 
     async def replay_feed(self, after: FeedMark, until: int) -> FeedReplay:
-        raise NotImplementedError
+        raise AssertionError("a follower of one session reads no feed")
 
 
 async def test_readers_of_a_damaged_event_get_its_error_and_do_not_wait_for_ever(

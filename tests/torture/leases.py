@@ -157,7 +157,7 @@ class SimulatedNode:
         return 0
 
     def bus(self) -> BusStatus:
-        raise NotImplementedError
+        raise AssertionError("no node of the simulation calls this")
 
     async def run(self) -> None:
         self.news.clear()
@@ -186,16 +186,16 @@ class SimulatedNode:
         return await self._ask(lambda: self._database.beat(self.node_id, remove_expired))
 
     async def leave(self) -> None:
-        raise NotImplementedError
+        raise AssertionError("no node of the simulation calls this")
 
     async def owner(self, session_id: str) -> Owner | None:
-        raise NotImplementedError
+        raise AssertionError("no node of the simulation calls this")
 
     async def home(self, session_id: str) -> Home | None:
-        raise NotImplementedError
+        raise AssertionError("no node of the simulation calls this")
 
     async def without_owner(self, session_ids: Iterable[str]) -> set[str]:
-        raise NotImplementedError
+        raise AssertionError("no node of the simulation calls this")
 
     def announce(self, news: News) -> None:
         """Half of the announcements are lost."""

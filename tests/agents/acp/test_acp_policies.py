@@ -36,7 +36,7 @@ class AcpScene(Scene[AcpSession]):
         self._turn(prompt, call(*first, when=prompt), *(call(*each) for each in rest))
 
     def subagent_turn(self, command: str) -> None:
-        raise NotImplementedError
+        raise AssertionError("these sessions have no sub-agents")
 
     def mcp_turn(self) -> None:
         self._turn("Add them.", call(self.session.tool(self.server, self.tool), {"a": 2, "b": 3}, when="Add them."))
